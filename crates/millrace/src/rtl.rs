@@ -4,10 +4,11 @@ use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line};
 use crate::source::load_any;
 use crate::{cli::ProgramArgs, progress::Progress};
-use clap::Args;
-use millrace_netlist::verilog;
+use clap::{Args, ValueEnum};
+use millrace_netlist::{Design, verilog};
+use millrace_rtl::device::Link;
 use millrace_rtl::tables::MAX_CAPACITY;
-use millrace_rtl::{Hardware, Options, line_rate};
+use millrace_rtl::{Device, DeviceOptions, Hardware, Options, line_rate};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -34,9 +35,60 @@ pub(crate) struct RtlArgs {
     /// Makes the hardware also where several stages ask for one counter, meter or register, whose ports then stay ports of the stages
     #[arg(long)]
     allow_outside: bool,
+    #[command(flatten)]
+    device: DeviceArgs,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The whole device around the stages.
+#[derive(Debug, Args)]
+struct DeviceArgs {
+    /// The whole device: ports, the stages and the traffic manager between them
+    #[arg(long)]
+    device: bool,
+    /// Ports of the device
+    #[arg(long, value_name = "N", default_value_t = DeviceOptions::default().ports, requires = "device")]
+    ports: u32,
+    /// What its ports are connected to
+    #[arg(long, value_enum, default_value_t = LinkKind::Stream, requires = "device")]
+    link: LinkKind,
+    /// Bits of a beat of its streams: 64, 128, 256 or 512
+    #[arg(long, value_name = "BITS", default_value_t = DeviceOptions::default().width, requires = "device")]
+    width: u32,
+    /// Frames that each port holds of those that came in
+    #[arg(long, value_name = "N", default_value_t = DeviceOptions::default().slots, requires = "device")]
+    slots: u32,
+    /// Bytes of the longest frame
+    #[arg(long, value_name = "BYTES", default_value_t = DeviceOptions::default().frame, requires = "device")]
+    longest: u32,
+    /// Queues of each port
+    #[arg(long, value_name = "N", default_value_t = DeviceOptions::default().queues, requires = "device")]
+    queues: u32,
+    /// Frames of each queue
+    #[arg(long, value_name = "N", default_value_t = DeviceOptions::default().depth, requires = "device")]
+    depth: u32,
+}
+
+/// What a port is connected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LinkKind {
+    /// AXI4-Streams
+    Stream,
+    /// MACs of 10 Gbit/s on XGMII
+    Xgmii,
+}
+
+impl DeviceArgs {
+    fn options(&self) -> DeviceOptions {
+        let DeviceArgs { ports, width, slots, longest, queues, depth, link, .. } = *self;
+        let link = match link {
+            LinkKind::Stream => Link::Stream,
+            LinkKind::Xgmii => Link::Xgmii,
+        };
+        DeviceOptions { ports, width, link, slots, frame: longest, queues, depth }
+    }
 }
 
 /// `TABLE=N`.
@@ -66,7 +118,18 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
     if !args.allow_outside {
         hardware.check_shared().map_err(|refusal| Failure::Failed(refusal.to_string()))?;
     }
+    let device = match args.device.device {
+        true => Some(
+            Device::new(&hardware, args.device.options())
+                .map_err(|refusal| Failure::Failed(refusal.to_string()))?,
+        ),
+        false => None,
+    };
     let report = hardware.report();
+    let text = match &device {
+        Some(device) => format!("{}\n{report}", device.report()),
+        None => report.to_string(),
+    };
     let mut files = Vec::new();
     if let Some(folder) = &args.output {
         let write = |name: &str, text: &str| -> Result<String, Failure> {
@@ -75,12 +138,14 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
             Ok(path.display().to_string())
         };
         std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
-        for (_, design) in hardware.designs() {
-            for file in verilog::print(&design) {
-                files.push(write(&file.file_name(), &file.text)?);
-            }
+        let designs: Vec<Design> = match &device {
+            Some(device) => vec![device.design().clone()],
+            None => hardware.designs().map(|(_, design)| design).collect(),
+        };
+        for file in designs.iter().flat_map(verilog::print) {
+            files.push(write(&file.file_name(), &file.text)?);
         }
-        files.push(write("report.txt", &report.to_string())?);
+        files.push(write("report.txt", &text)?);
     }
     drop(progress);
     if args.json {
@@ -106,12 +171,17 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
         let outside: Vec<_> = (report.outside.iter())
             .map(|object| json!({ "object": object.object, "stages": object.stages, "why": object.why }))
             .collect();
+        let whole = device.as_ref().map(|device| {
+            let report = device.report();
+            json!({ "ports": report.ports, "width": report.width, "window": report.window, "waits_for_end": report.waits_for_end,
+                    "latency": report.latency.all(), "headers_per_second": report.headers_per_second() })
+        });
         say_line(
             json!({ "ok": true, "program": report.program, "period_ps": report.period_ps, "stages": stages, "objects": objects,
-                         "outside": outside, "files": files }),
+                         "outside": outside, "device": whole, "files": files }),
         );
     } else {
-        say(&report);
+        say(&text);
     }
     Ok(())
 }

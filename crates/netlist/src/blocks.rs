@@ -4,14 +4,21 @@
 //! reset brings each block to the state of its first cycle.
 
 mod arbiter;
+mod checksum;
+mod editor;
 mod fifo;
 #[cfg(test)]
 mod proofs;
+mod scheduler;
 mod slice;
+mod xgmii;
 
 pub use arbiter::{priority_arbiter, round_robin_arbiter};
+pub use editor::{EditorShape, editor};
 pub use fifo::fifo;
+pub use scheduler::{Discipline, scheduler};
 pub use slice::register_slice;
+pub use xgmii::{RECEIVE_COUNTERS, TRANSMIT_COUNTERS, xgmii_receive, xgmii_transmit};
 
 use crate::*;
 

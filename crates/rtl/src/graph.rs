@@ -154,6 +154,11 @@ impl Graph {
         wire
     }
 
+    /// How many of its lowest bits are known to be 0.
+    pub(crate) fn zero_bits(&self, wire: Wire) -> u32 {
+        self.zeros[wire]
+    }
+
     pub(crate) fn bits(&mut self, bits: Bits) -> Wire {
         let width = bits.width();
         self.push(Node::Const(bits), width)

@@ -69,7 +69,7 @@ pub struct Hardware {
     pub(crate) stages: Vec<Stage>,
     /// The units of tables, of all that have one.
     pub(crate) units: Vec<TableUnit>,
-    period_ps: u32,
+    pub(crate) period_ps: u32,
 }
 
 /// The pipeline of a part.

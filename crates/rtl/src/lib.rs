@@ -19,10 +19,11 @@
 //! ([`SoftwarePort`]). In simulation these are kept equal to the objects of the running program ([`Objects`]), which take the place of
 //! the others.
 //!
-//! This crate never decides what becomes of a frame between stages.
+//! As an engine this crate never decides what becomes of a frame between stages; a whole [`device`] has a traffic manager of its own.
 
 mod assemble;
 mod convert;
+pub mod device;
 mod emit;
 #[cfg(test)]
 mod evaluate;
@@ -46,6 +47,7 @@ mod units;
 #[cfg(test)]
 mod tests;
 
+pub use device::{Device, DeviceOptions};
 pub use hardware::{Hardware, Options, Part};
 pub use refusal::{Construct, Refusal};
 pub use report::{AccessReport, ObjectReport, OutsideReport, Report, StageReport, TableReport, line_rate};

@@ -82,6 +82,8 @@ pub enum Construct {
         /// Frames a second that are asked for.
         rate: u64,
     },
+    /// What no whole device does.
+    Device(String),
 }
 
 impl fmt::Display for Construct {
@@ -161,7 +163,7 @@ impl fmt::Display for Construct {
                 "{rate} frames a second: {object} takes one in {interval} cycles, {frames} a second (--rate FRAMES asks for fewer, \
                  --allow-slow for as many as there are)"
             ),
-            Construct::Midend(why) | Construct::Design(why) => f.write_str(why),
+            Construct::Midend(why) | Construct::Design(why) | Construct::Device(why) => f.write_str(why),
         }
     }
 }

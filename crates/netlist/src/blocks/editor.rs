@@ -1,0 +1,323 @@
+//! An editor: new bytes, then the rest of a frame that lies in a memory, as a stream.
+
+use super::once;
+use crate::*;
+
+/// The widths of an editor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EditorShape {
+    /// Bits of `tdata`: a power of two of bytes.
+    pub data: u32,
+    /// The most bytes that are put before the rest.
+    pub emitted: u32,
+    /// Bits of the number of a word of a frame.
+    pub word: u32,
+}
+
+impl EditorShape {
+    /// The bytes of a word.
+    pub fn bytes(self) -> u32 {
+        self.data / 8
+    }
+
+    /// The bits of a byte's number within a word.
+    pub fn lane(self) -> u32 {
+        address_width(self.bytes())
+    }
+
+    /// The bits of lengths and places in bytes.
+    pub fn place(self) -> u32 {
+        self.word + self.lane() + 1
+    }
+
+    /// The bits of a word in memory: data, whether it is the last, its bytes less one, whether the frame is bad.
+    pub fn stored(self) -> u32 {
+        self.data + 2 + self.lane()
+    }
+}
+
+/// An editor of frames in a memory. Inputs: `start` with `emitted` (the first byte highest), `emitted_bytes` and `payload_from` (a
+/// byte of the old frame); `available` says whether the word `word` may be read; `stored` is what the memory gave for the last `word`
+/// with `read`, from the next cycle on until the next `read`. Outputs: `take`, when the next frame is started; `read` and `word`;
+/// `done`, with the last beat or in place of it if the frame has no bytes; the stream `m`, whose `tuser` says at the last beat that
+/// the frame is bad.
+///
+/// The old bytes move by `emitted_bytes - payload_from` places, so each beat is made of two words: *lanes* come from the shift of
+/// these, but the first `emitted_bytes`. The memory is read a word a cycle; a frame follows the one before it after one cycle without
+/// a beat, or two where the old bytes move to the front.
+///
+/// # Panics
+/// The width is no power of two of bytes.
+pub fn editor(design: &mut Design, shape: EditorShape) -> ModuleId {
+    assert!(shape.data.is_power_of_two() && shape.data >= 16, "words of a power of two of bytes, at least 2");
+    let EditorShape { data, emitted, word } = shape;
+    once(design, format!("editor_{data}_{emitted}_{word}"), |m| edit(m, shape))
+}
+
+/// A step of an editor: what the memory gave, as numbers of bytes.
+struct Step {
+    data: NodeId,
+    bad: NodeId,
+    /// It is the frame's last word.
+    last: NodeId,
+    /// Where its end comes to lie, counted from the start of the beat.
+    end: NodeId,
+    /// That is within the beat.
+    fits: NodeId,
+}
+
+/// The frame that is edited.
+struct Frame {
+    /// By how many lanes its bytes move.
+    lanes: NodeId,
+    /// New bytes that have not gone out, the first one highest, and how many.
+    emitted: NodeId,
+    left: NodeId,
+    /// The word before this one.
+    before: NodeId,
+    /// That was the last, and so many bytes of it are to go out.
+    ended: NodeId,
+    rest: NodeId,
+    bad: NodeId,
+}
+
+fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
+    let (lane, place) = (shape.lane(), shape.place());
+    let start = m.input("start", 1);
+    let emitted = m.input("emitted", shape.emitted.max(1) * 8);
+    let emitted_bytes = m.input("emitted_bytes", place);
+    let payload_from = m.input("payload_from", place);
+    let available = m.input("available", 1);
+    let stored = m.input("stored", shape.stored());
+    let output = m.output_stream("m", StreamShape::frames(shape.data, 1));
+
+    // Where the old bytes go: so many words and lanes to the back, negative: to the front.
+    let by = m.sub(emitted_bytes, payload_from);
+    let words = m.slice(by, lane, place - lane);
+    let lanes = m.slice(by, 0, lane);
+    let forward = m.bit(by, place - 1);
+
+    let (busy_register, busy) = m.register("busy", 1, Some(0));
+    let (step_register, step) = m.register("step", place - lane, None);
+    let (preload_register, preload) = m.register("preload", 1, None);
+    let (waiting_register, waiting) = m.register("waiting", 1, Some(0));
+    let (old_register, old) = m.register("old", 1, None);
+    let (front_register, front) = m.register("front", 1, None);
+    let (out_register, out_valid) = m.register("out_valid", 1, Some(0));
+    let (frame, kept) = frame_registers(m, shape);
+
+    // What the memory gave goes out with what it gave before. A step before the first beat only gives that.
+    let this = step_of(m, shape, &frame, stored, old);
+    let out_empty = m.not(out_valid);
+    let out_free = m.or(out_empty, output.ready);
+    let may = m.or(front, out_free);
+    let goes = m.and(waiting, may);
+    let is_beat = m.not(front);
+    let emits = m.and(goes, is_beat);
+    let ends = m.and(this.last, this.fits);
+    let last_beat = m.or(frame.ended, ends);
+    let last = m.mux(front, ends, last_beat);
+    let finish = m.and(goes, last);
+    let beat = beat_of(m, shape, &frame, &this, last_beat);
+    let beat_bits = m.beat_bits(&beat);
+    let (beat_register, out_bits) = m.register("out", m.width(beat_bits), None);
+    m.set_next(beat_register, beat_bits);
+    m.set_enable(beat_register, emits);
+    let keeps = m.not(output.ready);
+    let keeps = m.and(out_valid, keeps);
+    let next_out = m.or(emits, keeps);
+    m.set_next(out_register, next_out);
+
+    // The next word is read while the step before it goes.
+    let idle = m.not(waiting);
+    let room = m.or(idle, goes);
+    let going_on = m.not(finish);
+    let void = m.bit(step, place - lane - 1);
+    let ready = m.or(void, available);
+    let issue = m.all(&[busy, room, going_on, ready]);
+    let real = m.not(void);
+    let read = m.and(issue, real);
+    let stands = m.not(goes);
+    let stands = m.and(waiting, stands);
+    let next_waiting = m.or(issue, stands);
+    m.set_next(waiting_register, next_waiting);
+    m.set_next(old_register, real);
+    m.set_enable(old_register, issue);
+    m.set_next(front_register, preload);
+    m.set_enable(front_register, issue);
+
+    let free = m.not(busy);
+    let free = m.or(free, finish);
+    let take = m.and(start, free);
+    let next_busy = m.mux(free, start, busy);
+    m.set_next(busy_register, next_busy);
+    // With `words` negative the word before the first beat is read too: -words - 1.
+    let inverted = m.not(words);
+    let negative = m.add_number(inverted, 1);
+    let first = m.mux(forward, inverted, negative);
+    let following = m.add_number(step, 1);
+    let next_step = m.mux(take, first, following);
+    m.set_next(step_register, next_step);
+    let moves = m.or(take, issue);
+    m.set_enable(step_register, moves);
+    let next_preload = m.and(take, forward);
+    m.set_next(preload_register, next_preload);
+    m.set_enable(preload_register, moves);
+
+    let begin = Begin { take, lanes, emitted, emitted_bytes };
+    keep_frame(m, shape, (&frame, kept), &begin, (&this, goes, emits, finish));
+
+    let address = m.slice(step, 0, shape.word);
+    m.output("take", take);
+    m.output("read", read);
+    m.output("word", address);
+    m.output("done", finish);
+    let out = m.bits_beat(StreamShape::frames(shape.data, 1), out_bits);
+    m.drive_stream(&output, &out, out_valid);
+}
+
+/// The registers of a [`Frame`].
+struct FrameRegisters {
+    lanes: RegisterId,
+    emitted: RegisterId,
+    left: RegisterId,
+    before: RegisterId,
+    ended: RegisterId,
+    rest: RegisterId,
+    bad: RegisterId,
+}
+
+/// A frame that is started.
+struct Begin {
+    take: NodeId,
+    lanes: NodeId,
+    emitted: NodeId,
+    emitted_bytes: NodeId,
+}
+
+fn frame_registers(m: &mut ModuleBuilder, shape: EditorShape) -> (Frame, FrameRegisters) {
+    let lane = shape.lane();
+    let lanes = m.register("lanes", lane, None);
+    let emitted = m.register("emitted_now", shape.emitted.max(1) * 8, None);
+    let left = m.register("left", shape.place(), None);
+    let before = m.register("before", shape.data, None);
+    let ended = m.register("ended", 1, Some(0));
+    let rest = m.register("rest", lane + 1, None);
+    let bad = m.register("bad", 1, None);
+    let frame = Frame {
+        lanes: lanes.1,
+        emitted: emitted.1,
+        left: left.1,
+        before: before.1,
+        ended: ended.1,
+        rest: rest.1,
+        bad: bad.1,
+    };
+    let registers = FrameRegisters {
+        lanes: lanes.0,
+        emitted: emitted.0,
+        left: left.0,
+        before: before.0,
+        ended: ended.0,
+        rest: rest.0,
+        bad: bad.0,
+    };
+    (frame, registers)
+}
+
+/// What the registers of the frame take.
+fn keep_frame(
+    m: &mut ModuleBuilder,
+    shape: EditorShape,
+    (frame, registers): (&Frame, FrameRegisters),
+    begin: &Begin,
+    (this, goes, emits, finish): (&Step, NodeId, NodeId, NodeId),
+) {
+    let (lane, place) = (shape.lane(), shape.place());
+    let Begin { take, lanes, emitted, emitted_bytes } = *begin;
+    let (emitted_now, left, ended) = (frame.emitted, frame.left, frame.ended);
+    m.set_next(registers.lanes, lanes);
+    m.set_enable(registers.lanes, take);
+    let shifted = m.shl_by(emitted_now, shape.data);
+    let next_emitted = m.mux(take, emitted, shifted);
+    m.set_next(registers.emitted, next_emitted);
+    let bytes = m.number(place, shape.bytes().into());
+    let fewer = m.lt(left, bytes);
+    let less = m.sub(left, bytes);
+    let zero = m.number(place, 0);
+    let less = m.mux(fewer, zero, less);
+    let next_left = m.mux(take, emitted_bytes, less);
+    m.set_next(registers.left, next_left);
+    let changes = m.or(take, emits);
+    m.set_enable(registers.emitted, changes);
+    m.set_enable(registers.left, changes);
+
+    m.set_next(registers.before, this.data);
+    m.set_enable(registers.before, goes);
+    let over = m.not(this.fits);
+    let over = m.and(this.last, over);
+    let fresh = m.not(finish);
+    let next_ended = m.and(over, fresh);
+    let next_ended = m.mux(goes, next_ended, ended);
+    m.set_next(registers.ended, next_ended);
+    let rest = m.slice(this.end, 0, lane);
+    let rest = m.resize(rest, lane + 1);
+    m.set_next(registers.rest, rest);
+    m.set_enable(registers.rest, goes);
+    m.set_next(registers.bad, this.bad);
+    m.set_enable(registers.bad, goes);
+}
+
+fn step_of(m: &mut ModuleBuilder, shape: EditorShape, frame: &Frame, stored: NodeId, old: NodeId) -> Step {
+    let lane = shape.lane();
+    let data = m.slice(stored, 0, shape.data);
+    let less = m.slice(stored, shape.data, lane);
+    let last = m.bit(stored, shape.data + lane);
+    let bad = m.bit(stored, shape.data + lane + 1);
+    let last = m.and(last, old);
+    let (lanes, less) = (m.resize(frame.lanes, lane + 2), m.resize(less, lane + 2));
+    let end = m.add(lanes, less);
+    let end = m.add_number(end, 1);
+    let all = m.number(lane + 2, shape.bytes().into());
+    let fits = m.le(end, all);
+    Step { data, bad, last, end, fits }
+}
+
+fn beat_of(m: &mut ModuleBuilder, shape: EditorShape, frame: &Frame, this: &Step, last: NodeId) -> Beat {
+    let (bytes, lane) = (shape.bytes(), shape.lane());
+    // Byte k of the beat is byte k + bytes - lanes of the two words.
+    let both = m.concat(&[this.data, frame.before]);
+    let choices: Vec<NodeId> = (0..bytes).map(|by| m.slice(both, 8 * (bytes - by), shape.data)).collect();
+    let moved = m.choose(frame.lanes, &choices);
+    let most = m.width(frame.emitted) / 8;
+    let mut parts = Vec::new();
+    for at in (0..bytes).rev() {
+        let old = m.slice(moved, at * 8, 8);
+        parts.push(match at < most {
+            true => {
+                let new = m.slice(frame.emitted, (most - 1 - at) * 8, 8);
+                let place = m.number(m.width(frame.left), at.into());
+                let is_new = m.lt(place, frame.left);
+                m.mux(is_new, new, old)
+            }
+            false => old,
+        });
+    }
+    let data = m.concat(&parts);
+    let all = m.number(lane + 1, bytes.into());
+    let end = m.slice(this.end, 0, lane + 1);
+    let ends = m.and(this.last, this.fits);
+    let some = m.mux(ends, end, all);
+    let count = m.mux(frame.ended, frame.rest, some);
+    let kept: Vec<NodeId> = (0..bytes)
+        .rev()
+        .map(|at| {
+            let at = m.number(lane + 1, at.into());
+            m.lt(at, count)
+        })
+        .collect();
+    let keep = m.concat(&kept);
+    let bad = m.mux(frame.ended, frame.bad, this.bad);
+    let user = m.and(bad, last);
+    Beat { data: Some(data), keep: Some(keep), last: Some(last), user: Some(user) }
+}

@@ -1,0 +1,220 @@
+//! Whose turn it is among the queues of a port: strict priority, round robin, deficit round robin, chosen while it runs.
+
+use super::once;
+use crate::*;
+
+/// How a scheduler orders queues: the values of its input `mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discipline {
+    /// The queue of the highest number that has a frame.
+    Priority = 0,
+    /// A frame each, in turn.
+    RoundRobin = 1,
+    /// A quantum of bytes each, in turn.
+    Deficit = 2,
+}
+
+/// Which of `queues` queues sends next. Inputs: `mode` (2 bits, a [`Discipline`]); for each queue `quantumN` and `lengthN`, the bytes of
+/// the frame at its head, of `bits` bits; `enqueue` with `class`, when a frame comes to a queue; `take`, when the choice is used.
+/// Outputs: `valid` and `choice`; for each queue `countN`, its frames, of `count_bits` bits.
+///
+/// Queues that have frames stand in a ring, in which one that becomes ready comes last. In round robin the first sends and goes to the
+/// end. In deficit round robin the first gets its quantum once a turn and sends while its deficit covers the frame at its head; then it
+/// goes to the end. With quanta of at least the longest frame the second is covered whenever the first is not, so a choice takes a
+/// cycle; with a smaller quantum it sends all the same, and its deficit ends at 0. A queue that runs empty loses its deficit.
+///
+/// Within a cycle the choice comes first, then the new frame: what comes in a cycle is not chosen in it.
+///
+/// # Panics
+/// `queues` is 0 or more than 16.
+pub fn scheduler(design: &mut Design, queues: u32, bits: u32, count_bits: u32) -> ModuleId {
+    assert!((1..=16).contains(&queues), "1 to 16 queues");
+    once(design, format!("scheduler_{queues}x{bits}_{count_bits}"), |m| {
+        schedule(m, queues, bits, count_bits);
+    })
+}
+
+/// The queues that have frames, in the order of their turns.
+#[derive(Clone)]
+struct Ring {
+    entries: Vec<NodeId>,
+    /// Which entries there are: ones from the lowest bit on.
+    filled: Vec<NodeId>,
+}
+
+impl Ring {
+    /// Without a number, if `on`.
+    fn remove(&self, m: &mut ModuleBuilder, number: NodeId, on: NodeId) -> Ring {
+        let (mut entries, mut filled) = (Vec::new(), Vec::new());
+        let mut before = m.number(1, 0);
+        let zero = (m.number(m.width(number), 0), m.number(1, 0));
+        for at in 0..self.entries.len() {
+            let same = m.eq(self.entries[at], number);
+            let here = m.all(&[same, self.filled[at], on]);
+            before = m.or(before, here);
+            let next = self.entries.get(at + 1).copied().unwrap_or(zero.0);
+            let next_filled = self.filled.get(at + 1).copied().unwrap_or(zero.1);
+            entries.push(m.mux(before, next, self.entries[at]));
+            filled.push(m.mux(before, next_filled, self.filled[at]));
+        }
+        Ring { entries, filled }
+    }
+
+    /// With a number at the end, if `on`.
+    fn append(&self, m: &mut ModuleBuilder, number: NodeId, on: NodeId) -> Ring {
+        let (mut entries, mut filled) = (Vec::new(), Vec::new());
+        let mut all_before = on;
+        for at in 0..self.entries.len() {
+            let free = m.not(self.filled[at]);
+            let here = m.and(all_before, free);
+            entries.push(m.mux(here, number, self.entries[at]));
+            filled.push(m.or(self.filled[at], here));
+            all_before = m.and(all_before, self.filled[at]);
+        }
+        Ring { entries, filled }
+    }
+}
+
+/// What a choice of deficit round robin is.
+struct Turn {
+    choice: NodeId,
+    /// The deficit of the choice after it has sent.
+    left: NodeId,
+    /// The first gives its turn away, with this deficit.
+    passes: NodeId,
+    kept: NodeId,
+}
+
+fn schedule(m: &mut ModuleBuilder, queues: u32, bits: u32, count_bits: u32) {
+    let number_bits = address_width(queues);
+    let mode = m.input("mode", 2);
+    let quanta: Vec<NodeId> = (0..queues).map(|at| m.input(&format!("quantum{at}"), bits)).collect();
+    let lengths: Vec<NodeId> = (0..queues).map(|at| m.input(&format!("length{at}"), bits)).collect();
+    let (enqueue, class) = (m.input("enqueue", 1), m.input("class", number_bits));
+    let take = m.input("take", 1);
+    let counts: Vec<(RegisterId, NodeId)> =
+        (0..queues).map(|at| m.register(&format!("count{at}"), count_bits, Some(0))).collect();
+    let deficits: Vec<(RegisterId, NodeId)> =
+        (0..queues).map(|at| m.register(&format!("deficit{at}"), bits + 1, Some(0))).collect();
+    let entries: Vec<(RegisterId, NodeId)> =
+        (0..queues).map(|at| m.register(&format!("ring{at}"), number_bits, Some(0))).collect();
+    let filled: Vec<(RegisterId, NodeId)> =
+        (0..queues).map(|at| m.register(&format!("filled{at}"), 1, Some(0))).collect();
+    let (given_register, given) = m.register("given", 1, Some(0));
+    let ring = Ring {
+        entries: entries.iter().map(|(_, value)| *value).collect(),
+        filled: filled.iter().map(|(_, value)| *value).collect(),
+    };
+    let is_round_robin = m.is(mode, Discipline::RoundRobin as u128);
+    let is_deficit = m.is(mode, Discipline::Deficit as u128);
+
+    let values: Vec<NodeId> = deficits.iter().map(|(_, value)| *value).collect();
+    let turn = deficit_turn(m, &ring, given, (&values, &quanta, &lengths));
+    let highest: Vec<(NodeId, NodeId)> = (0..queues)
+        .rev()
+        .map(|at| (m.reduce_or(counts[at as usize].1), m.number(number_bits, at.into())))
+        .collect();
+    let lowest = m.number(number_bits, 0);
+    let by_priority = m.first(&highest, lowest);
+    let in_turn = m.mux(is_round_robin, ring.entries[0], by_priority);
+    let choice = m.mux(is_deficit, turn.choice, in_turn);
+    let valid = ring.filled[0];
+    let sends = m.and(take, valid);
+
+    // Counts, and whether the choice runs empty.
+    let held: Vec<NodeId> = counts.iter().map(|(_, value)| *value).collect();
+    let of_choice = m.choose(choice, &held);
+    let empties = m.is(of_choice, 1);
+    let mut fresh = m.number(1, 0);
+    for (at, (register, count)) in (0..).zip(&counts) {
+        let (goes, comes) = (m.is(choice, at), m.is(class, at));
+        let (goes, comes) = (m.and(goes, sends), m.and(comes, enqueue));
+        let (more, one) = (m.add_number(*count, 1), m.number(count_bits, 1));
+        let less = m.sub(*count, one);
+        let next = m.mux(comes, more, less);
+        m.set_next(*register, next);
+        let changes = m.xor(goes, comes);
+        m.set_enable(*register, changes);
+        let (none, last) = (m.is(*count, 0), m.is(*count, 1));
+        let leaves = m.and(last, goes);
+        let new = m.or(none, leaves);
+        let new = m.and(new, comes);
+        fresh = m.or(fresh, new);
+    }
+
+    // The ring: who gives its turn away, then who has sent, then who comes.
+    let passes = m.all(&[turn.passes, is_deficit, sends]);
+    let passed = ring.remove(m, ring.entries[0], passes).append(m, ring.entries[0], passes);
+    let ends = m.or(empties, is_round_robin);
+    let ends = m.and(ends, sends);
+    let stays = m.not(empties);
+    let again = m.all(&[is_round_robin, sends, stays]);
+    let sent = passed.remove(m, choice, ends).append(m, choice, again);
+    let next = sent.append(m, class, fresh);
+    for at in 0..queues as usize {
+        m.set_next(entries[at].0, next.entries[at]);
+        m.set_next(filled[at].0, next.filled[at]);
+    }
+    let goes_on = m.and(is_deficit, stays);
+    let idle = m.and(given, is_deficit);
+    let next_given = m.mux(sends, goes_on, idle);
+    m.set_next(given_register, next_given);
+    for (at, (register, deficit)) in (0..).zip(&deficits) {
+        let (chosen, first) = (m.is(choice, at), m.is(ring.entries[0], at));
+        let zero = m.number(bits + 1, 0);
+        let left = m.mux(empties, zero, turn.left);
+        let gives = m.and(first, turn.passes);
+        let kept = m.mux(gives, turn.kept, *deficit);
+        let after = m.mux(chosen, left, kept);
+        let after = m.mux(sends, after, *deficit);
+        let next = m.mux(is_deficit, after, zero);
+        m.set_next(*register, next);
+    }
+    m.output("valid", valid);
+    m.output("choice", choice);
+    for (at, count) in held.iter().enumerate() {
+        m.output(&format!("count{at}"), *count);
+    }
+}
+
+/// The first, if its deficit covers its frame, else the second, else again the first when it is alone.
+fn deficit_turn(
+    m: &mut ModuleBuilder,
+    ring: &Ring,
+    given: NodeId,
+    (deficits, quanta, lengths): (&[NodeId], &[NodeId], &[NodeId]),
+) -> Turn {
+    let wide = m.width(deficits[0]);
+    let sum = |m: &mut ModuleBuilder, a: NodeId, b: NodeId| {
+        // It stays at the most that it can hold.
+        let (a, b) = (m.resize(a, wide + 1), m.resize(b, wide + 1));
+        let sum = m.add(a, b);
+        let over = m.bit(sum, wide);
+        let (low, most) = (m.slice(sum, 0, wide), m.constant(Bits::ones(wide)));
+        m.mux(over, most, low)
+    };
+    let of = |m: &mut ModuleBuilder, who: NodeId| {
+        let (quantum, length) = (m.choose(who, quanta), m.choose(who, lengths));
+        (m.choose(who, deficits), quantum, m.resize(length, wide))
+    };
+    let first = ring.entries[0];
+    let (deficit, quantum, length) = of(m, first);
+    let filled = sum(m, deficit, quantum);
+    let has = m.mux(given, deficit, filled);
+    let covered = m.le(length, has);
+    let again = sum(m, has, quantum);
+    let two = ring.filled.get(1).copied().unwrap_or_else(|| m.number(1, 0));
+    let short = m.not(covered);
+    let passes = m.and(short, two);
+    let second = ring.entries.get(1).copied().unwrap_or(first);
+    let (other, other_quantum, other_length) = of(m, second);
+    let other = sum(m, other, other_quantum);
+    let own = m.mux(covered, has, again);
+    let sends = m.mux(passes, other, own);
+    let bytes = m.mux(passes, other_length, length);
+    let enough = m.le(bytes, sends);
+    let rest = m.sub(sends, bytes);
+    let zero = m.number(wide, 0);
+    let left = m.mux(enough, rest, zero);
+    Turn { choice: m.mux(passes, second, first), left, passes, kept: has }
+}

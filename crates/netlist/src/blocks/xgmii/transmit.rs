@@ -1,0 +1,332 @@
+//! The sending half: from a stream of frames to XGMII, with preamble, padding, check sequence and gap.
+
+use super::super::checksum::after_some;
+use super::super::once;
+use super::{ERROR, IDLE, START, TERMINATE, count};
+use crate::*;
+
+/// What a sending half counts: frames, their bytes with padding and check sequence, those that were marked as bad, and those whose
+/// next beat was not there in time.
+pub const TRANSMIT_COUNTERS: [&str; 4] = ["frames", "octets", "bad", "underrun"];
+
+/// The sending half of a MAC. Input: the stream `s`, whose `tuser` at the last beat has the frame sent with a wrong check sequence.
+/// Outputs: `data` and `control` of XGMII, and [`TRANSMIT_COUNTERS`].
+///
+/// A frame is made as if it started in lane 0; if it starts in lane 4, all words are moved by half a word. The gap is 12 characters on
+/// average (*deficit idle count*): where the next start is not at a multiple of four, it is up to three shorter, and longer again once
+/// the deficit would be above three.
+pub fn xgmii_transmit(design: &mut Design) -> ModuleId {
+    once(design, "xgmii_transmit".to_owned(), transmit)
+}
+
+/// A word of a frame before its check sequence is known.
+struct Step {
+    data: NodeId,
+    bytes: NodeId,
+    start: NodeId,
+    there: NodeId,
+    last: NodeId,
+    bad: NodeId,
+    abort: NodeId,
+    shift: NodeId,
+}
+
+fn transmit(m: &mut ModuleBuilder) {
+    let input = m.input_stream("s", StreamShape::frames(64, 1));
+    let (sending_register, sending) = m.register("sending", 1, Some(0));
+    let (padding_register, padding) = m.register("padding", 1, Some(0));
+    let (draining_register, draining) = m.register("draining", 1, Some(0));
+    let (word_register, word) = m.register("word", 4, Some(0));
+    let (gap_register, gap) = m.register("gap", 3, Some(0));
+    let (shift_register, shift) = m.register("shift", 1, Some(0));
+
+    // A frame starts when the gap is over.
+    let idle = m.not(sending);
+    let open = m.is(gap, 0);
+    let clear = m.not(draining);
+    let may = m.all(&[idle, open, clear]);
+    let start = m.and(may, input.valid);
+    let taking = m.not(padding);
+    let taking = m.and(sending, taking);
+    let ready = m.or(taking, draining);
+    m.set_ready(&input, ready);
+    let beat = input.beat;
+    let comes = m.and(taking, input.valid);
+    let tlast = beat.last.expect("frames");
+    let (tkeep, tdata) = (beat.keep.expect("frames"), beat.data.expect("frames"));
+    let abort = drain(m, taking, (input.valid, tlast), (draining_register, draining));
+
+    // Words 0 to 7 are there in any frame, the last one with at least 4 bytes.
+    let early = {
+        let seven = m.number(4, 7);
+        m.lt(word, seven)
+    };
+    let at_seven = m.is(word, 7);
+    let ended = m.and(comes, tlast);
+    let pads = m.and(ended, early);
+    let going = m.or(comes, padding);
+    let late = m.not(early);
+    let of_stream = m.and(ended, late);
+    let of_padding = m.and(padding, late);
+    let last = m.or(of_stream, of_padding);
+    let goes_on = m.not(last);
+    let still = m.and(padding, goes_on);
+    let next_padding = m.or(pads, still);
+    m.set_next(padding_register, next_padding);
+    let stops = m.or(last, abort);
+    let not_stops = m.not(stops);
+    let still = m.and(sending, not_stops);
+    let next_sending = m.or(start, still);
+    m.set_next(sending_register, next_sending);
+    let more = m.add_number(word, 1);
+    let top = m.is(word, 8);
+    let next_word = m.mux(top, word, more);
+    let zero4 = m.number(4, 0);
+    let next_word = m.mux(start, zero4, next_word);
+    m.set_next(word_register, next_word);
+    let moves = m.or(start, going);
+    m.set_enable(word_register, moves);
+
+    let (data, stream_bytes) = masked(m, tdata, tkeep, comes);
+    let four = m.number(4, 4);
+    let few = m.lt(stream_bytes, four);
+    let fill = m.and(at_seven, few);
+    let stream_bytes = m.mux(fill, four, stream_bytes);
+    let eight = m.number(4, 8);
+    let of_last = m.mux(padding, four, stream_bytes);
+    let bytes = m.mux(last, of_last, eight);
+    let (bad_register, bad_before) = m.register("bad_before", 1, Some(0));
+    let tuser = beat.user.expect("frames");
+    let bad_now = m.and(ended, tuser);
+    let bad = m.or(bad_now, bad_before);
+    let fresh = m.not(start);
+    let bad_next = m.and(bad, fresh);
+    m.set_next(bad_register, bad_next);
+
+    let shift_now = gaps(m, (last, abort, bytes), (start, may), (gap_register, gap), (shift_register, shift));
+    let there = m.or(going, start);
+    let there = m.or(there, abort);
+    let step = Step {
+        data: m.delayed("step_data", data, None),
+        bytes: m.delayed("step_bytes", bytes, None),
+        start: m.delayed("step_start", start, Some(0)),
+        there: m.delayed("step_there", there, Some(0)),
+        last: m.delayed("step_last", last, Some(0)),
+        bad: m.delayed("step_bad", bad, None),
+        abort: m.delayed("step_abort", abort, Some(0)),
+        shift: m.delayed("step_shift", shift_now, Some(0)),
+    };
+    encode(m, &step);
+    count_frames(m, (start, moves), (bytes, bad), (last, abort));
+}
+
+/// A beat that is not there in time ends the frame with errors; what comes of it later is forgotten.
+fn drain(
+    m: &mut ModuleBuilder,
+    taking: NodeId,
+    (valid, tlast): (NodeId, NodeId),
+    (draining_register, draining): (RegisterId, NodeId),
+) -> NodeId {
+    let absent = m.not(valid);
+    let abort = m.and(taking, absent);
+    let ends_stream = m.and(valid, tlast);
+    let drained = m.and(draining, ends_stream);
+    let keeps = m.not(drained);
+    let still = m.and(draining, keeps);
+    let next_draining = m.or(abort, still);
+    m.set_next(draining_register, next_draining);
+    abort
+}
+
+fn count_frames(
+    m: &mut ModuleBuilder,
+    (start, moves): (NodeId, NodeId),
+    (bytes, bad): (NodeId, NodeId),
+    (last, abort): (NodeId, NodeId),
+) {
+    let one = m.number(1, 1);
+    let (length_register, length) = m.register("length", 16, None);
+    let wide = m.resize(bytes, 16);
+    let sum = m.add(length, wide);
+    let check = m.number(16, 4);
+    let next_length = m.mux(start, check, sum);
+    m.set_next(length_register, next_length);
+    m.set_enable(length_register, moves);
+    let good = m.not(bad);
+    let good = m.and(last, good);
+    let wrong = m.and(last, bad);
+    count(m, "frames", good, one);
+    count(m, "octets", good, sum);
+    count(m, "bad", wrong, one);
+    count(m, "underrun", abort, one);
+}
+
+/// The bytes of a beat with zeros after the end of the frame, and how many there are.
+fn masked(m: &mut ModuleBuilder, data: NodeId, keep: NodeId, comes: NodeId) -> (NodeId, NodeId) {
+    let parts: Vec<NodeId> = (0..8u32)
+        .rev()
+        .map(|at| {
+            let (byte, kept) = (m.slice(data, at * 8, 8), m.bit(keep, at));
+            let kept = m.and(kept, comes);
+            let mask = m.repeat(kept, 8);
+            m.and(byte, mask)
+        })
+        .collect();
+    let all = m.concat(&parts);
+    // The first byte that is missing says how many there are.
+    let choices: Vec<(NodeId, NodeId)> = (1..8u32)
+        .map(|at| {
+            let kept = m.bit(keep, at);
+            (m.not(kept), m.number(4, at.into()))
+        })
+        .collect();
+    let eight = m.number(4, 8);
+    (all, m.first(&choices, eight))
+}
+
+/// When the next frame may start, and in which half of a word; gives the half of the frame that starts now.
+fn gaps(
+    m: &mut ModuleBuilder,
+    (last, abort, bytes): (NodeId, NodeId, NodeId),
+    (start, may): (NodeId, NodeId),
+    (gap_register, gap): (RegisterId, NodeId),
+    (shift_register, shift): (RegisterId, NodeId),
+) -> NodeId {
+    let (planned_register, planned) = m.register("planned_shift", 1, Some(0));
+    let (deficit_register, deficit) = m.register("deficit", 2, Some(0));
+    // The end of the frame is at that place of a word of four characters.
+    let over = m.slice(bytes, 0, 2);
+    let (wide_deficit, wide_over) = (m.resize(deficit, 3), m.resize(over, 3));
+    let sum = m.add(wide_deficit, wide_over);
+    let three = m.number(3, 3);
+    let early = m.le(sum, three);
+    let four = m.number(3, 4);
+    let back = m.sub(four, wide_over);
+    let paid = m.lt(wide_deficit, back);
+    let zero3 = m.number(3, 0);
+    let less = m.sub(wide_deficit, back);
+    let less = m.mux(paid, zero3, less);
+    let next_deficit = m.mux(early, sum, less);
+    let next_deficit = m.slice(next_deficit, 0, 2);
+
+    // Halves from the start of the word with the terminator to the next start.
+    let lane = m.add_number(bytes, 4);
+    let second_word = {
+        let three = m.number(4, 3);
+        m.lt(three, bytes)
+    };
+    let in_high = m.bit(lane, 2);
+    let wait = m.number(3, 4);
+    let early_wait = m.number(3, 3);
+    let wait = m.mux(early, early_wait, wait);
+    let (shift3, high3) = (m.resize(shift, 3), m.resize(in_high, 3));
+    let halves = m.add(wait, shift3);
+    let halves = m.add(halves, high3);
+    let words = m.slice(halves, 1, 2);
+    let words = m.resize(words, 3);
+    let second = m.resize(second_word, 3);
+    let words = m.add(words, second);
+    let one = m.number(3, 1);
+    let next_gap = m.sub(words, one);
+    let next_shift = m.bit(halves, 0);
+
+    let some = m.reduce_or(gap);
+    let less = m.sub(gap, one);
+    let counted = m.mux(some, less, gap);
+    let longest = m.number(3, 4);
+    let after_abort = m.mux(abort, longest, counted);
+    let next = m.mux(last, next_gap, after_abort);
+    m.set_next(gap_register, next);
+    // A frame that comes later starts in lane 0.
+    let no = m.number(1, 0);
+    let not_start = m.not(start);
+    let late = m.and(may, not_start);
+    let late = m.or(late, abort);
+    let kept = m.mux(late, no, planned);
+    let next_planned = m.mux(last, next_shift, kept);
+    m.set_next(planned_register, next_planned);
+    let none = m.number(2, 0);
+    let kept = m.mux(late, none, deficit);
+    let next = m.mux(last, next_deficit, kept);
+    m.set_next(deficit_register, next);
+    let now = m.mux(start, planned, shift);
+    m.set_next(shift_register, now);
+    now
+}
+
+/// Puts check sequence and control characters to the words, and moves them to their lanes.
+fn encode(m: &mut ModuleBuilder, step: &Step) {
+    let (crc_register, crc) = m.register("crc", 32, None);
+    let after = after_some(m, crc, step.data, step.bytes);
+    let first = m.number(32, 0xffff_ffff);
+    let next = m.mux(step.start, first, after);
+    m.set_next(crc_register, next);
+    m.set_enable(crc_register, step.there);
+    let right = m.not(after);
+    let check = m.mux(step.bad, after, right);
+
+    let idle = |m: &mut ModuleBuilder, lanes: u32| {
+        let bytes: Vec<NodeId> = (0..lanes).map(|_| m.number(8, IDLE.into())).collect();
+        bytes
+    };
+    let mut ends = Vec::new();
+    for bytes in 1..=8u32 {
+        let mut parts = idle(m, 16 - bytes - 5);
+        parts.push(m.number(8, TERMINATE.into()));
+        parts.push(check);
+        parts.push(m.slice(step.data, 0, bytes * 8));
+        let data = m.concat(&parts);
+        let control = m.number(16, u128::from((0xffffu32 << (bytes + 4)) & 0xffff));
+        ends.push((data, control));
+    }
+    let number = m.add_number(step.bytes, 15);
+    let number = m.slice(number, 0, 3);
+    let datas: Vec<NodeId> = ends.iter().map(|(data, _)| *data).collect();
+    let controls: Vec<NodeId> = ends.iter().map(|(_, control)| *control).collect();
+    let (end_data, end_control) = (m.choose(number, &datas), m.choose(number, &controls));
+    let idles = idle(m, 8);
+    let idles = m.concat(&idles);
+    let (spill_register, spill) = m.register_with("spill", 64, Some(Bits::new(64, 0x0707_0707_0707_0707)));
+    let (spill_control_register, spill_control) = m.register("spill_control", 8, Some(0xff));
+    let preamble = m.number(64, 0xd555_5555_5555_5500 | u128::from(START));
+    let errors = m.number(64, u128::from(u64::from(ERROR) * 0x0101_0101_0101_0101));
+    let stop = m.number(64, 0x0707_0707_0707_0700 | u128::from(TERMINATE));
+    let (none, all, one) = (m.number(8, 0), m.number(8, 0xff), m.number(8, 1));
+
+    let end_low = m.slice(end_data, 0, 64);
+    let end_high = m.slice(end_data, 64, 64);
+    let control_low = m.slice(end_control, 0, 8);
+    let control_high = m.slice(end_control, 8, 8);
+    let data = m.first(
+        &[(step.start, preamble), (step.abort, errors), (step.last, end_low), (step.there, step.data)],
+        spill,
+    );
+    let control = m.first(
+        &[(step.start, one), (step.abort, all), (step.last, control_low), (step.there, none)],
+        spill_control,
+    );
+    let next_spill = m.first(&[(step.abort, stop), (step.last, end_high)], idles);
+    m.set_next(spill_register, next_spill);
+    let next_control = m.first(&[(step.abort, all), (step.last, control_high)], all);
+    m.set_next(spill_control_register, next_control);
+
+    let idle_word = Some(Bits::new(64, 0x0707_0707_0707_0707));
+    let (now_register, now) = m.register_with("now", 64, idle_word);
+    m.set_next(now_register, data);
+    let now_control = m.delayed("now_control", control, Some(0xff));
+    let now_shift = m.delayed("now_shift", step.shift, Some(0));
+    let high = m.slice(now, 32, 32);
+    let before = {
+        let (register, value) = m.register_with("before", 32, Some(Bits::new(32, 0x0707_0707)));
+        m.set_next(register, high);
+        value
+    };
+    let control_high = m.slice(now_control, 4, 4);
+    let before_control = m.delayed("before_control", control_high, Some(0xf));
+    let (low, control_low) = (m.slice(now, 0, 32), m.slice(now_control, 0, 4));
+    let (moved, moved_control) = (m.concat(&[low, before]), m.concat(&[control_low, before_control]));
+    let data = m.mux(now_shift, moved, now);
+    let control = m.mux(now_shift, moved_control, now_control);
+    m.output("data", data);
+    m.output("control", control);
+}

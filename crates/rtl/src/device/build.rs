@@ -1,0 +1,530 @@
+//! The top of a device: receiving sides, the pipeline that all ports share, sending sides.
+
+use super::copies::{Copies, Copy, Fate, copies};
+use super::facts::{Length, length_use, needed, who_reads_length};
+use super::leave::{Leaving, leave};
+use super::parts::later;
+use super::receive::{self, receive};
+use super::report::{DeviceReport, PartsLatency};
+use super::shape::Shape;
+use super::stages::Placed;
+use super::transmit::{fields, transmit};
+use super::{DeviceOptions, Reason};
+use crate::assemble::unit_of;
+use crate::emit::object;
+use crate::hardware::{Hardware, Part, Stage};
+use crate::refusal::{Construct, Refusal};
+use crate::stage::{Input, Output, Unit};
+use crate::tables::TableUnit;
+use millrace_midend::order::{Order, may_set};
+use millrace_netlist::blocks::round_robin_arbiter;
+use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
+use millrace_pipeline::{Intrinsic, Program, SlotId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A device: its design, and what is known about it.
+#[derive(Clone, Debug)]
+pub struct Device {
+    pub(super) program: Arc<Program>,
+    pub(super) options: DeviceOptions,
+    pub(super) design: Design,
+    pub(super) report: DeviceReport,
+    /// The units of tables, with the stage that each is in.
+    pub(super) units: Vec<(String, TableUnit)>,
+}
+
+impl Device {
+    /// The device of a program.
+    ///
+    /// # Errors
+    /// What devices cannot do of it.
+    pub fn new(hardware: &Hardware, options: DeviceOptions) -> Result<Device, Refusal> {
+        let program = Arc::clone(&hardware.program);
+        let refuse = |why: String| Refusal::of(&program, Construct::Device(why), "device");
+        options.check().map_err(refuse)?;
+        check_program(&program).map_err(refuse)?;
+        let stage = |part: Part| {
+            let found = hardware.stages.iter().find(|stage| stage.part == part);
+            found.ok_or_else(|| refuse(format!("a program without {}", part.name())))
+        };
+        let (ingress, egress) = (stage(Part::Ingress)?, stage(Part::Egress)?);
+        for stage in [ingress, egress] {
+            check_stage(hardware, stage).map_err(refuse)?;
+        }
+        check_bytes(ingress, egress).map_err(refuse)?;
+        check_shared(&program, ingress, egress).map_err(refuse)?;
+        let whole = whole_frames(&program, ingress, egress);
+        let thresholds = [ingress, egress].map(length_use);
+        let compared = thresholds.iter().map(|of| match of {
+            Length::Compared(bytes) => *bytes,
+            Length::Value => 0,
+        });
+        let window = compared.max().unwrap_or(0).max(ingress.ports.window);
+        let emitted = emitted_bytes(ingress).max(emitted_bytes(egress));
+        if window > options.frame / 2 || emitted > options.frame / 2 {
+            let most = options.frame / 2;
+            return Err(refuse(format!("headers of more than {most} bytes, half of the longest frame")));
+        }
+        let shape = Shape::new(&options, window, emitted);
+        let design = Top::build(hardware, &program, (ingress, egress), &shape, whole.is_some());
+        let report = DeviceReport {
+            program: program.name.clone(),
+            period_ps: hardware.period_ps,
+            ports: options.ports,
+            width: options.width,
+            window,
+            emitted,
+            waits_for_end: whole,
+            latency: PartsLatency::of(&shape, ingress.placed.latency, egress.placed.latency),
+            interval: ingress.placed.interval,
+            payload_bits: u64::from(options.ports * options.slots * options.frame) * 8,
+        };
+        let units = [ingress, egress].into_iter().flat_map(|stage| {
+            let of = hardware.units.iter().filter(|unit| {
+                let mut accesses = stage.dataflow.accesses.iter();
+                accesses.any(|access| unit_of(std::slice::from_ref(unit), access).is_some())
+            });
+            of.map(|unit| (stage.part.name(), unit.clone()))
+        });
+        let units = units.collect();
+        Ok(Device { options, design, report, units, program })
+    }
+
+    /// The design.
+    pub fn design(&self) -> &Design {
+        &self.design
+    }
+
+    /// What it is like.
+    pub fn report(&self) -> &DeviceReport {
+        &self.report
+    }
+}
+
+/// What of a program no device does.
+fn check_program(program: &Program) -> Result<(), String> {
+    let asks = [
+        (Intrinsic::Clone, "clones"),
+        (Intrinsic::Resubmit, "resubmission"),
+        (Intrinsic::Recirculate, "recirculation"),
+        (Intrinsic::Truncate, "packets that are cut"),
+        (Intrinsic::SendTime, "packets that wait for a time"),
+    ];
+    for (role, what) in asks {
+        if may_set(program, role) {
+            return Err(what.to_owned());
+        }
+    }
+    if program.deparse_at_ingress && !program.egress.is_empty() {
+        return Err("a parser in egress".to_owned());
+    }
+    if Order::of(program).egress_waits {
+        return Err(
+            "an egress that looks at queues, at the time, or at what earlier packets have left".to_owned()
+        );
+    }
+    Ok(())
+}
+
+/// What of a stage no device does.
+fn check_stage(hardware: &Hardware, stage: &Stage) -> Result<(), String> {
+    let design = hardware.design(stage, false);
+    let top = design.top().map(|top| &design.modules[top]);
+    for (access, ports) in stage.dataflow.accesses.iter().zip(&stage.ports.accesses) {
+        let asks =
+            ports.answer.as_ref().is_some_and(|port| top.is_some_and(|top| top.input_named(port).is_some()));
+        if asks {
+            let name = object(&hardware.program, &access.unit);
+            return Err(format!("{} {name}, which has no unit in hardware", access.unit.kind()));
+        }
+    }
+    for at in needed(stage) {
+        match stage.dataflow.inputs[at].0 {
+            Input::Rest(_) => return Err("a hash or checksum over the payload".to_owned()),
+            Input::Parameters(_) => return Err("a hash whose parameters the control plane sets".to_owned()),
+            _ => {}
+        }
+    }
+    if stage.part == Part::Egress && stage.ports.window > 0 {
+        return Err("an egress that reads the frame".to_owned());
+    }
+    Ok(())
+}
+
+/// Whether new headers and what follows them are whole bytes. Egress goes on where the cursor of ingress has come to.
+fn check_bytes(ingress: &Stage, egress: &Stage) -> Result<(), String> {
+    let whole = |stage: &Stage, output: Output| {
+        let (graph, mut outputs) = (&stage.dataflow.graph, stage.dataflow.outputs.iter());
+        outputs.find(|(of, _)| *of == output).is_none_or(|(_, wire)| graph.zero_bits(*wire) >= 3)
+    };
+    let lengths = whole(ingress, Output::EmittedLength) && whole(egress, Output::EmittedLength);
+    let cursor = whole(ingress, Output::Cursor);
+    let of_egress = cursor || whole(egress, Output::PayloadFrom);
+    match lengths && of_egress && whole(ingress, Output::PayloadFrom) {
+        true => Ok(()),
+        false => Err("headers that are not whole bytes".to_owned()),
+    }
+}
+
+/// Whether an object belongs to one stage: each has units of its own. Tables may be in both, as software writes both.
+fn check_shared(program: &Program, ingress: &Stage, egress: &Stage) -> Result<(), String> {
+    let is_kept =
+        |unit: &Unit| !matches!(unit, Unit::Lookup(_) | Unit::Random | Unit::Digest(_) | Unit::Log(_));
+    for access in ingress.dataflow.accesses.iter().filter(|access| is_kept(&access.unit)) {
+        let mut others = egress.dataflow.accesses.iter();
+        if others.any(|other| is_kept(&other.unit) && other.unit.object() == access.unit.object()) {
+            return Err(format!("{}, which ingress and egress use", object(program, &access.unit)));
+        }
+    }
+    Ok(())
+}
+
+/// Why decisions need the end of the frame, if they do.
+fn whole_frames(program: &Program, ingress: &Stage, egress: &Stage) -> Option<String> {
+    let told = program.intrinsics.get(Intrinsic::PacketLength).map(Input::Slot);
+    for (stage, bodies) in [(ingress, &program.ingress), (egress, &program.egress)] {
+        let of = needed(stage);
+        let asks = of.iter().any(|at| Some(stage.dataflow.inputs[*at].0) == told);
+        if asks || length_use(stage) == Length::Value {
+            return Some(who_reads_length(program, bodies));
+        }
+    }
+    None
+}
+
+/// The most bytes of new headers.
+fn emitted_bytes(stage: &Stage) -> u32 {
+    let graph = &stage.dataflow.graph;
+    let of = |output: Output| stage.dataflow.outputs.iter().find(|(other, _)| *other == output);
+    match of(Output::Emitted) {
+        Some((_, wire)) => graph.width(*wire).div_ceil(8),
+        None => 0,
+    }
+}
+
+/// The top while it is built.
+pub(super) struct Top<'a> {
+    pub(super) m: ModuleBuilder,
+    pub(super) program: &'a Program,
+    pub(super) shape: &'a Shape,
+    pub(super) ingress: Placed<'a>,
+    pub(super) egress: Placed<'a>,
+    /// Which ports are up.
+    pub(super) up: NodeId,
+    /// The time in nanoseconds.
+    now: NodeId,
+}
+
+/// A header that enters the pipeline, and what goes with it.
+#[derive(Clone, Copy)]
+pub(super) struct Header {
+    pub(super) valid: NodeId,
+    pub(super) port: NodeId,
+    pub(super) slot: NodeId,
+    pub(super) length: NodeId,
+    pub(super) time: NodeId,
+}
+
+impl Header {
+    /// The same, so many cycles later.
+    fn later(self, m: &mut ModuleBuilder, name: &str, cycles: u32) -> Header {
+        let mut each = |what: &str, value, reset| later(m, &format!("{name}_{what}"), value, cycles, reset);
+        Header {
+            valid: each("valid", self.valid, Some(0)),
+            port: each("port", self.port, None),
+            slot: each("slot", self.slot, None),
+            length: each("length", self.length, None),
+            time: each("time", self.time, None),
+        }
+    }
+}
+
+impl<'a> Top<'a> {
+    fn build(
+        hardware: &'a Hardware,
+        program: &'a Program,
+        (ingress, egress): (&'a Stage, &'a Stage),
+        shape: &'a Shape,
+        whole: bool,
+    ) -> Design {
+        let mut design = Design::new();
+        let mut m = ModuleBuilder::new("device");
+        let ingress = Placed::new(&mut m, &mut design, hardware, ingress);
+        let egress = Placed::new(&mut m, &mut design, hardware, egress);
+        let receiving = receive(&mut design, shape);
+        let sending = transmit(&mut design, shape);
+        let (now, up) = (m.input("now_ns", 64), m.input("ports_up", shape.ports));
+        let mut top = Top { m, program, shape, ingress, egress, up, now };
+        let m = &mut top.m;
+        let receives: Vec<InstanceId> =
+            (0..shape.ports).map(|port| m.instance(&design, receiving, &format!("receive{port}"))).collect();
+        let sends: Vec<InstanceId> =
+            (0..shape.ports).map(|port| m.instance(&design, sending, &format!("transmit{port}"))).collect();
+        top.links(&mut design, &receives, &sends);
+        let modes = top.scheduling(&sends);
+        top.wait_for_end(&receives, &modes, whole);
+        let depth = (top.ingress.stage.placed.latency + 4).next_power_of_two().max(16);
+        let (credit_register, credit) = top.m.register("outstanding", 16, Some(0));
+        let (header, window) = top.headers(&mut design, &receives, (credit, depth));
+        let fate = top.run_ingress(header, window);
+        let Copies { copy, consumed } = copies(&mut top, fate, depth);
+        let m = &mut top.m;
+        let ready = top.ingress.ready(m);
+        let enters = m.and(header.valid, ready);
+        let (more, one) = (m.add_number(credit, 1), m.number(16, 1));
+        let less = m.sub(credit, one);
+        let next = m.mux(enters, more, less);
+        m.set_next(credit_register, next);
+        let changes = m.xor(enters, consumed);
+        m.set_enable(credit_register, changes);
+        let leaving = leave(&mut top, copy);
+        top.queue(&receives, &sends, &leaving);
+        top.payload(&receives, &sends);
+        design.add(top.m.finish());
+        design
+    }
+
+    /// The streams of the ports, or their MACs.
+    fn links(&mut self, design: &mut Design, receives: &[InstanceId], sends: &[InstanceId]) {
+        match self.shape.is_lossy {
+            true => super::macs::connect(&mut self.m, design, (self.shape, self.up), receives, sends),
+            false => self.streams(receives, sends),
+        }
+        let m = &mut self.m;
+        for (port, (receive, send)) in receives.iter().zip(sends).enumerate() {
+            for name in receive::COUNTERS {
+                let count = m.output_of(*receive, name);
+                m.output(&format!("rx{port}_{name}"), count);
+            }
+            for queue in 0..self.shape.queues {
+                let count = m.output_of(*send, &format!("count{queue}"));
+                m.output(&format!("tx{port}_queue{queue}_length"), count);
+            }
+            let full = m.output_of(*send, "full");
+            m.output(&format!("tx{port}_queue_full"), full);
+        }
+    }
+
+    fn streams(&mut self, receives: &[InstanceId], sends: &[InstanceId]) {
+        let (m, frames) = (&mut self.m, millrace_netlist::StreamShape::frames(self.shape.width, 1));
+        for (port, (receive, send)) in receives.iter().zip(sends).enumerate() {
+            let input = m.input_stream(&format!("rx{port}"), frames);
+            m.connect_stream(*receive, "s", &input.beat, input.valid);
+            let ready = m.ready_of(*receive, "s");
+            m.set_ready(&input, ready);
+            let output = m.output_stream(&format!("tx{port}"), frames);
+            let (beat, valid) = m.stream_from(*send, "m");
+            m.drive_stream(&output, &beat, valid);
+            m.connect_ready(*send, "m", output.ready);
+        }
+    }
+
+    /// The settings of schedulers; gives the mode of each port.
+    fn scheduling(&mut self, sends: &[InstanceId]) -> Vec<NodeId> {
+        let m = &mut self.m;
+        let mut modes = Vec::new();
+        for (port, send) in sends.iter().enumerate() {
+            let mode = m.input(&format!("tx{port}_mode"), 2);
+            m.connect(*send, "mode", mode);
+            modes.push(mode);
+            for queue in 0..self.shape.queues {
+                let quantum = m.input(&format!("tx{port}_queue{queue}_quantum"), Shape::LENGTH);
+                m.connect(*send, &format!("quantum{queue}"), quantum);
+            }
+        }
+        modes
+    }
+
+    /// Whether headers wait for the end of their frame: where the program needs it, and where a port counts bytes of frames.
+    fn wait_for_end(&mut self, receives: &[InstanceId], modes: &[NodeId], always: bool) {
+        let m = &mut self.m;
+        let asked = m.input("whole_frames", 1);
+        let mut wants = vec![asked, m.number(1, u128::from(always))];
+        for mode in modes {
+            wants.push(m.is(*mode, millrace_netlist::blocks::Discipline::Deficit as u128));
+        }
+        let whole = m.any(&wants);
+        for receive in receives {
+            m.connect(*receive, "whole", whole);
+        }
+    }
+
+    /// The headers of all ports in turn, one a cycle or one an interval.
+    fn headers(
+        &mut self,
+        design: &mut Design,
+        receives: &[InstanceId],
+        (credit, depth): (NodeId, u32),
+    ) -> (Header, NodeId) {
+        let arbiter = round_robin_arbiter(design, self.shape.ports);
+        let (m, shape) = (&mut self.m, self.shape);
+        let turns = m.instance(design, arbiter, "turns");
+        let mut requests: Vec<NodeId> =
+            receives.iter().map(|receive| m.output_of(*receive, "request")).collect();
+        let any = m.any(&requests);
+        requests.reverse();
+        let request = m.concat(&requests);
+        m.connect(turns, "request", request);
+        let (valid_register, valid) = m.register("header_valid", 1, Some(0));
+        // A header that enters in this cycle is not counted yet.
+        let most = m.number(16, u128::from(depth - 1));
+        let room = m.lt(credit, most);
+        // A header stays until ingress takes it.
+        let ready = self.ingress.ready(m);
+        let stays = m.not(ready);
+        let stays = m.and(valid, stays);
+        let free = m.not(stays);
+        let take = m.and(room, free);
+        m.connect(turns, "take", take);
+        let grants = m.output_of(turns, "grant");
+        let enters = m.and(any, take);
+        let next_valid = m.or(enters, stays);
+        m.set_next(valid_register, next_valid);
+        let mut numbers = Vec::new();
+        let (mut windows, mut lengths, mut slots) = (Vec::new(), Vec::new(), Vec::new());
+        for (port, receive) in receives.iter().enumerate() {
+            let granted = m.bit(grants, port as u32);
+            let grant = m.and(granted, take);
+            m.connect(*receive, "grant", grant);
+            numbers.push((granted, m.number(shape.port_bits(), port as u128)));
+            windows.push((granted, m.output_of(*receive, "window")));
+            lengths.push((granted, m.output_of(*receive, "length")));
+            slots.push((granted, m.output_of(*receive, "header_slot")));
+        }
+        let mut chosen = |name: &str, choices: &[(NodeId, NodeId)]| {
+            let value = m.one_hot(m.width(choices[0].1), choices);
+            let (register, held) = m.register(name, m.width(value), None);
+            m.set_next(register, value);
+            m.set_enable(register, free);
+            held
+        };
+        let window = chosen("header_window", &windows);
+        let header = Header {
+            valid,
+            port: chosen("header_port", &numbers),
+            slot: chosen("header_slot", &slots),
+            length: chosen("header_length", &lengths),
+            time: self.now,
+        };
+        let time = {
+            let (register, held) = m.register("header_time", 64, None);
+            m.set_next(register, header.time);
+            m.set_enable(register, free);
+            held
+        };
+        let header = Header { time, ..header };
+        let passes = m.and(valid, ready);
+        m.output("decided", passes);
+        m.output("decided_port", header.port);
+        (header, window)
+    }
+
+    /// Sends headers through ingress; gives what comes out.
+    fn run_ingress(&mut self, header: Header, window: NodeId) -> Fate {
+        let (m, stage) = (&mut self.m, self.ingress.stage);
+        let mut given: BTreeMap<String, NodeId> = BTreeMap::new();
+        given.insert("valid".to_owned(), header.valid);
+        if stage.ports.window > 0 {
+            let bits = stage.ports.window * 8;
+            let frame = m.slice(window, m.width(window) - bits, bits);
+            given.insert("frame".to_owned(), frame);
+        }
+        for ((input, width), port) in stage.dataflow.inputs.iter().zip(&stage.ports.inputs) {
+            let value = match input {
+                Input::Length => header.length,
+                Input::Slot(slot) => match role_of(self.program, *slot) {
+                    Some(Intrinsic::IngressPort) => header.port,
+                    Some(Intrinsic::IngressTimestamp) => header.time,
+                    Some(Intrinsic::PacketLength) => header.length,
+                    _ => m.number(*width, 0),
+                },
+                Input::Now => header.time,
+                // Without what is added up of the payload, and settings of hashes, no device is made.
+                Input::SlotLength(_) | Input::Valid(_) | Input::Cursor | Input::Rest(_) | Input::Parameters(_) => {
+                    m.number(*width, 0)
+                }
+            };
+            given.insert(port.clone(), m.resize(value, *width));
+        }
+        self.ingress.connect(m, &given);
+        let ready = self.ingress.ready(m);
+        let valid = m.and(header.valid, ready);
+        let header = Header { valid, ..header }.later(m, "ingress", stage.placed.latency);
+        Fate::of(self, header)
+    }
+
+    /// Puts copies in the queue of their port, and tells the receiving side what becomes of its slot.
+    fn queue(&mut self, receives: &[InstanceId], sends: &[InstanceId], leaving: &Leaving) {
+        let (m, shape) = (&mut self.m, self.shape);
+        let Copy { header, port, class, last, .. } = leaving.copy;
+        let (mut accepted, mut wanted) = (Vec::new(), Vec::new());
+        for (number, send) in sends.iter().enumerate() {
+            let own = m.is(port, number as u128);
+            let enqueue = m.and(own, leaving.goes);
+            m.connect(*send, "enqueue", enqueue);
+            m.connect(*send, "class", class);
+            m.connect(*send, "bytes", leaving.bytes);
+            let entry =
+                [leaving.emitted, leaving.emitted_bytes, leaving.payload_from, header.port, header.slot];
+            for ((name, _), value) in fields(shape).iter().zip(entry) {
+                m.connect(*send, name, value);
+            }
+            accepted.push(m.output_of(*send, "accepted"));
+            wanted.push(enqueue);
+        }
+        let kept = m.any(&accepted);
+        let asked = m.any(&wanted);
+        let not = m.not(kept);
+        let full = m.and(asked, not);
+        let queue_full = m.number(4, Reason::QueueFull as u128);
+        let none = m.number(4, 0);
+        let of_queue = m.mux(full, queue_full, none);
+        let reason = m.or(leaving.reason, of_queue);
+        let happened = m.and(header.valid, leaving.is_copy);
+        for drop in Reason::DROPS {
+            let is = m.is(reason, drop as u128);
+            let event = m.and(is, happened);
+            super::parts::counter(m, &format!("drop_{}", drop.name()), event);
+        }
+        let ends = m.and(header.valid, last);
+        for (number, receive) in receives.iter().enumerate() {
+            let own = m.is(header.port, number as u128);
+            let release = m.and(own, ends);
+            let keep = m.and(own, kept);
+            m.connect(*receive, "release", release);
+            m.connect(*receive, "keep", keep);
+            m.connect(*receive, "slot", header.slot);
+        }
+    }
+
+    /// What sending sides read of receiving sides.
+    fn payload(&mut self, receives: &[InstanceId], sends: &[InstanceId]) {
+        let m = &mut self.m;
+        for (to, send) in sends.iter().enumerate() {
+            let address = m.output_of(*send, "address");
+            let (done, done_input) = (m.output_of(*send, "done"), m.output_of(*send, "done_input"));
+            let done_slot = m.output_of(*send, "done_slot");
+            for (from, receive) in receives.iter().enumerate() {
+                let read = m.output_of(*send, &format!("read{from}"));
+                m.connect(*receive, &format!("read{to}"), read);
+                m.connect(*receive, &format!("address{to}"), address);
+                let own = m.is(done_input, from as u128);
+                let done = m.and(done, own);
+                m.connect(*receive, &format!("done{to}"), done);
+                m.connect(*receive, &format!("slot{to}"), done_slot);
+                for name in ["written", "writing"] {
+                    let value = m.output_of(*receive, name);
+                    m.connect(*send, &format!("{name}{from}"), value);
+                }
+                let data = m.output_of(*receive, &format!("data{to}"));
+                m.connect(*send, &format!("data{from}"), data);
+            }
+        }
+    }
+}
+
+/// The role of a slot.
+pub(super) fn role_of(program: &Program, slot: SlotId) -> Option<Intrinsic> {
+    Intrinsic::ALL.iter().copied().find(|role| program.intrinsics.get(*role) == Some(slot))
+}

@@ -1,0 +1,500 @@
+//! What becomes of a frame after ingress: copies, one a cycle, for egress.
+
+use super::build::{Header, Top, role_of};
+use super::facts::needed;
+use super::parts::later;
+use super::{GROUPS, NODES, Reason};
+use crate::stage::{Input, Output};
+use millrace_midend::Verdict;
+use millrace_netlist::{ModuleBuilder, NodeId, address_width};
+use millrace_pipeline::{Home, Intrinsic, PacketPath, SlotId, Type};
+
+/// What ingress says of a frame.
+pub(super) struct Fate {
+    header: Header,
+    /// A [`Reason`] to drop it.
+    reason: NodeId,
+    group: NodeId,
+    /// A bit for each port; 0: not asked for.
+    ports: NodeId,
+    port: NodeId,
+    class: NodeId,
+    /// Headers that egress emits itself have none here.
+    emitted: [NodeId; 3],
+    /// The inputs of egress that come from ingress, by their number.
+    kept: Vec<(usize, NodeId)>,
+}
+
+/// A copy of a frame.
+pub(super) struct Copy {
+    pub(super) header: Header,
+    pub(super) reason: NodeId,
+    /// The number of the port, and whether there is such a port.
+    pub(super) port: NodeId,
+    pub(super) is_port: NodeId,
+    pub(super) class: NodeId,
+    /// The last copy of its frame.
+    pub(super) last: NodeId,
+    pub(super) emitted: [NodeId; 3],
+    /// What egress is given, by the number of its input.
+    pub(super) given: Vec<(usize, NodeId)>,
+}
+
+pub(super) struct Copies {
+    pub(super) copy: Copy,
+    /// A frame has all its copies.
+    pub(super) consumed: NodeId,
+}
+
+impl Fate {
+    pub(super) fn of(top: &mut Top<'_>, header: Header) -> Fate {
+        let reason = reason_of_ingress(top);
+        let told = |top: &mut Top<'_>, role: Intrinsic| {
+            let width = width_of(role.ty());
+            let slot = top.program.intrinsics.get(role);
+            match slot {
+                Some(slot) => top.ingress.said(&mut top.m, Output::Slot(slot), width),
+                None => top.m.number(width, 0),
+            }
+        };
+        let group = told(top, Intrinsic::MulticastGroup);
+        let ports = told(top, Intrinsic::EgressPorts);
+        let port = told(top, Intrinsic::EgressSpec);
+        let priority = told(top, Intrinsic::Priority);
+        let drop = told(top, Intrinsic::Drop);
+        let m = &mut top.m;
+        let none = m.is(group, 0);
+        let drops = m.and(none, drop);
+        let (dropped, no) = (m.number(4, Reason::IngressDrop as u128), m.number(4, 0));
+        let of_program = m.mux(drops, dropped, no);
+        let fine = m.is(reason, 0);
+        let reason = m.mux(fine, of_program, reason);
+        let highest = m.number(8, u128::from(top.shape.queues - 1));
+        let above = m.lt(highest, priority);
+        let class = m.mux(above, highest, priority);
+        let class = m.slice(class, 0, top.shape.class_bits());
+        let emitted = match top.egress.may_say(Output::Deparsed) {
+            true => [no; 3],
+            false => emitted(top, false),
+        };
+        let kept = kept(top, header);
+        Fate { header, reason, group, ports, port, class, emitted, kept }
+    }
+
+    /// All of it as values, and back.
+    fn values(&self) -> Vec<NodeId> {
+        let Header { port, slot, length, time, .. } = self.header;
+        let mut all =
+            vec![port, slot, length, time, self.reason, self.group, self.ports, self.port, self.class];
+        all.extend(self.emitted);
+        all.extend(self.kept.iter().map(|(_, value)| *value));
+        all
+    }
+
+    fn with(&self, valid: NodeId, values: &[NodeId]) -> Fate {
+        let kept = self.kept.iter().zip(&values[12..]).map(|((number, _), value)| (*number, *value));
+        Fate {
+            header: Header { valid, port: values[0], slot: values[1], length: values[2], time: values[3] },
+            reason: values[4],
+            group: values[5],
+            ports: values[6],
+            port: values[7],
+            class: values[8],
+            emitted: [values[9], values[10], values[11]],
+            kept: kept.collect(),
+        }
+    }
+}
+
+/// The new headers that a stage says, their bytes, and the byte of the frame that follows them.
+pub(super) fn emitted(top: &mut Top<'_>, of_egress: bool) -> [NodeId; 3] {
+    let (m, shape) = (&mut top.m, top.shape);
+    let stage = if of_egress { &top.egress } else { &top.ingress };
+    let deparsed = stage.said(m, Output::Deparsed, 1);
+    let bits = stage.said(m, Output::Emitted, 8);
+    let place = shape.editor().place();
+    let width = shape.emitted.max(1) * 8;
+    let bits = match width - m.width(bits).min(width) {
+        0 => bits,
+        more => {
+            let zeros = m.number(more, 0);
+            m.concat(&[bits, zeros])
+        }
+    };
+    let mut bytes = |output| {
+        let value = stage.said(m, output, 32);
+        let value = m.slice(value, 3, place);
+        let zero = m.number(place, 0);
+        m.mux(deparsed, value, zero)
+    };
+    let (length, from) = (bytes(Output::EmittedLength), bytes(Output::PayloadFrom));
+    [bits, length, from]
+}
+
+/// What a verdict means for the frame, as a [`Reason`].
+pub(super) fn reason_of(m: &mut ModuleBuilder, verdict: NodeId) -> NodeId {
+    let reasons = [
+        (Verdict::IngressDrop, Reason::IngressDrop),
+        (Verdict::EgressDrop, Reason::EgressDrop),
+        (Verdict::ParserError, Reason::ParserError),
+        (Verdict::Assert, Reason::Assert),
+        (Verdict::StepLimit, Reason::StepLimit),
+    ];
+    let choices: Vec<(NodeId, NodeId)> = reasons
+        .iter()
+        .map(|(number, reason)| (m.is(verdict, *number as u128), m.number(4, *reason as u128)))
+        .collect();
+    m.one_hot(4, &choices)
+}
+
+fn reason_of_ingress(top: &mut Top<'_>) -> NodeId {
+    let verdict = top.ingress.said(&mut top.m, Output::Verdict, 4);
+    reason_of(&mut top.m, verdict)
+}
+
+pub(super) fn width_of(ty: Type) -> u32 {
+    match ty {
+        Type::Bool => 1,
+        Type::Bits(width) | Type::Varbit(width) => width,
+    }
+}
+
+/// What of ingress egress needs.
+fn kept(top: &mut Top<'_>, header: Header) -> Vec<(usize, NodeId)> {
+    let mut kept = Vec::new();
+    for number in needed(top.egress.stage) {
+        let (input, width) = top.egress.stage.dataflow.inputs[number];
+        let value = match input {
+            Input::Length => header.length,
+            Input::Now => header.time,
+            Input::Rest(_) | Input::Parameters(_) => continue,
+            Input::Cursor => top.ingress.said(&mut top.m, Output::Cursor, 32),
+            Input::Valid(of) => top.ingress.said(&mut top.m, Output::Valid(of), 1),
+            Input::SlotLength(slot) => top.ingress.said(&mut top.m, Output::SlotLength(slot), 32),
+            Input::Slot(slot) => match slot_after_ingress(top, slot, header) {
+                Some(value) => value,
+                None => continue,
+            },
+        };
+        kept.push((number, top.m.resize(value, width)));
+    }
+    kept
+}
+
+/// What a slot holds after ingress; none: that is told of each copy, or is 0.
+fn slot_after_ingress(top: &mut Top<'_>, slot: SlotId, header: Header) -> Option<NodeId> {
+    let role = role_of(top.program, slot);
+    if role == Some(Intrinsic::PacketLength) {
+        return Some(length_now(top, header));
+    }
+    if top.program.reset_at_egress.contains(&slot) || role.is_some_and(is_told_of_copies) {
+        return None;
+    }
+    match (top.ingress.output(&mut top.m, Output::Slot(slot)), role) {
+        (Some(value), _) => Some(value),
+        (None, Some(Intrinsic::IngressPort)) => Some(header.port),
+        (None, Some(Intrinsic::IngressTimestamp)) => Some(header.time),
+        (None, _) => None,
+    }
+}
+
+/// Whether egress finds something else in a slot of that role than what ingress left.
+fn is_told_of_copies(role: Intrinsic) -> bool {
+    matches!(
+        role,
+        Intrinsic::Drop
+            | Intrinsic::Clone
+            | Intrinsic::CloneSession
+            | Intrinsic::CloneList
+            | Intrinsic::Recirculate
+            | Intrinsic::RecirculateList
+            | Intrinsic::PacketPath
+            | Intrinsic::EgressPort
+            | Intrinsic::EgressRid
+            | Intrinsic::EnqueueTimestamp
+            | Intrinsic::EnqueueDepth
+            | Intrinsic::QueueDelay
+            | Intrinsic::DequeueDepth
+            | Intrinsic::QueueId
+            | Intrinsic::EgressTimestamp
+    )
+}
+
+/// The bytes of the frame, with headers that became valid or invalid since it was parsed.
+fn length_now(top: &mut Top<'_>, header: Header) -> NodeId {
+    let m = &mut top.m;
+    let mut bits = m.number(32, 0);
+    for (id, of) in &top.program.headers {
+        let valid = top.ingress.said(m, Output::Valid(id), 1);
+        let mut own = m.number(32, 0);
+        for slot in &of.fields {
+            let Home::Header { .. } = top.program.slots[*slot].home else { continue };
+            let width = match top.program.slots[*slot].ty {
+                Type::Varbit(_) => top.ingress.said(m, Output::SlotLength(*slot), 32),
+                ty => m.number(32, u128::from(width_of(ty))),
+            };
+            own = m.add(own, width);
+        }
+        let zero = m.number(32, 0);
+        let own = m.mux(valid, own, zero);
+        bits = m.add(bits, own);
+    }
+    let parsed = top.ingress.said(m, Output::ParsedBits, 32);
+    let (now, before) = (m.shr_by(bits, 3), m.shr_by(parsed, 3));
+    let length = m.resize(header.length, 32);
+    let more = m.add(length, now);
+    let short = m.lt(more, before);
+    let (zero, rest) = (m.number(32, 0), m.sub(more, before));
+    m.mux(short, zero, rest)
+}
+
+/// Frames wait here while one of them is copied. A frame that finds nothing waiting goes on in the same cycle.
+pub(super) fn copies(top: &mut Top<'_>, fate: Fate, depth: u32) -> Copies {
+    let values = fate.values();
+    let m = &mut top.m;
+    let widths: Vec<u32> = values.iter().map(|value| m.width(*value)).collect();
+    let all = m.concat(&values);
+    let waiting = m.memory("frames_to_copy", m.width(all), depth, Vec::new());
+    let bits = address_width(depth);
+    let (head_register, head) = m.register("copy_head", bits, Some(0));
+    let (tail_register, tail) = m.register("copy_tail", bits, Some(0));
+    let (count_register, count) = m.register("copy_count", bits + 1, Some(0));
+    let empty = m.is(count, 0);
+    let oldest = m.read(waiting, head);
+    let first = m.mux(empty, all, oldest);
+    let some = m.not(empty);
+    let there = m.or(some, fate.header.valid);
+    let mut high = m.width(first);
+    let parts: Vec<NodeId> = widths
+        .iter()
+        .map(|width| {
+            high -= width;
+            m.slice(first, high, *width)
+        })
+        .collect();
+    let fate_now = fate.with(there, &parts);
+
+    // A copy stays until egress takes it.
+    let m = &mut top.m;
+    let (valid_register, valid) = m.register("copy_valid", 1, Some(0));
+    let ready = top.egress.ready(m);
+    let idle = m.not(valid);
+    let free = m.or(idle, ready);
+    let next_valid = m.mux(free, there, valid);
+    m.set_next(valid_register, next_valid);
+    let (copy, last) = next_copy(top, &fate_now, free);
+    let m = &mut top.m;
+    let consumed = m.all(&[there, last, free]);
+    let passes = m.and(empty, consumed);
+    let stays = m.not(passes);
+    let push = m.and(fate.header.valid, stays);
+    let pop = m.and(some, consumed);
+    m.write(waiting, push, tail, all);
+    for (register, at, moves) in [(head_register, head, pop), (tail_register, tail, push)] {
+        let next = m.add_number(at, 1);
+        m.set_next(register, next);
+        m.set_enable(register, moves);
+    }
+    let (more, one) = (m.add_number(count, 1), m.number(bits + 1, 1));
+    let less = m.sub(count, one);
+    let next = m.mux(push, more, less);
+    m.set_next(count_register, next);
+    let changes = m.xor(push, pop);
+    m.set_enable(count_register, changes);
+    Copies { copy: copy.registered(m, valid, free), consumed }
+}
+
+impl Copy {
+    /// In registers that take the next one when they are free.
+    fn registered(self, m: &mut ModuleBuilder, valid: NodeId, free: NodeId) -> Copy {
+        let mut each = |name: &str, value: NodeId| {
+            let (register, held) = m.register(&format!("copy_{name}"), m.width(value), None);
+            m.set_next(register, value);
+            m.set_enable(register, free);
+            held
+        };
+        let Header { port, slot, length, time, .. } = self.header;
+        Copy {
+            header: Header {
+                valid,
+                port: each("from", port),
+                slot: each("slot", slot),
+                length: each("length", length),
+                time: each("time", time),
+            },
+            reason: each("reason", self.reason),
+            port: each("port", self.port),
+            is_port: each("is_port", self.is_port),
+            class: each("class", self.class),
+            last: each("last", self.last),
+            emitted: {
+                let [bits, bytes, from] = self.emitted;
+                [each("emitted", bits), each("emitted_bytes", bytes), each("payload_from", from)]
+            },
+            given: self.given.iter().map(|(at, value)| (*at, each(&format!("input{at}"), *value))).collect(),
+        }
+    }
+
+    /// So many cycles later, without what egress was given.
+    pub(super) fn later(&self, m: &mut ModuleBuilder, valid: NodeId, cycles: u32) -> Copy {
+        let valid = later(m, "egress_valid", valid, cycles, Some(0));
+        let mut each = |name: &str, value: NodeId| later(m, &format!("egress_{name}"), value, cycles, None);
+        let Header { port, slot, length, time, .. } = self.header;
+        Copy {
+            header: Header {
+                valid,
+                port: each("from", port),
+                slot: each("slot", slot),
+                length: each("length", length),
+                time: each("time", time),
+            },
+            reason: each("reason", self.reason),
+            port: each("port", self.port),
+            is_port: each("is_port", self.is_port),
+            class: each("class", self.class),
+            last: each("last", self.last),
+            emitted: {
+                let [bits, bytes, from] = self.emitted;
+                [each("emitted", bits), each("emitted_bytes", bytes), each("payload_from", from)]
+            },
+            given: Vec::new(),
+        }
+    }
+}
+
+/// A copy of the frame, and whether it is the last one.
+fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
+    let member = group_member(top, fate);
+    let of_set = port_of_set(top, fate);
+    let m = &mut top.m;
+    let fine = m.is(fate.reason, 0);
+    let grouped = m.reduce_or(fate.group);
+    let asked = m.reduce_or(fate.ports);
+    let by_group = m.and(fine, grouped);
+    let not_group = m.not(grouped);
+    let by_set = m.all(&[fine, asked, not_group]);
+    let reason = m.mux(by_group, member.reason, fate.reason);
+    let port = m.mux(by_set, of_set.port, fate.port);
+    let port = m.mux(by_group, member.port, port);
+    let none = m.number(16, 0);
+    let rid = m.mux(by_group, member.rid, none);
+    let one = m.number(1, 1);
+    let last = m.mux(by_set, of_set.last, one);
+    let last = m.mux(by_group, member.last, last);
+
+    // What counts the copies of this frame.
+    let goes_on = m.not(last);
+    for (register, next, own) in
+        [(member.register, member.next, by_group), (of_set.register, of_set.next, by_set)]
+    {
+        let zero = m.number(m.width(next), 0);
+        let counts = m.all(&[fate.header.valid, own, goes_on]);
+        let value = m.mux(counts, next, zero);
+        m.set_next(register, value);
+        let moves = m.and(fate.header.valid, free);
+        m.set_enable(register, moves);
+    }
+    let ports = m.number(32, u128::from(top.shape.ports));
+    let is_port = m.lt(port, ports);
+    let number = m.slice(port, 0, top.shape.port_bits());
+    let replicated = m.or(by_group, by_set);
+    let (normal, replica) =
+        (m.number(32, PacketPath::Normal as u128), m.number(32, PacketPath::Replication as u128));
+    let path = m.mux(replicated, replica, normal);
+    let mut given = Vec::new();
+    for at in needed(top.egress.stage) {
+        let (input, width) = top.egress.stage.dataflow.inputs[at];
+        let kept = fate.kept.iter().find(|(other, _)| *other == at).map(|(_, value)| *value);
+        let role = match input {
+            Input::Slot(slot) => role_of(top.program, slot),
+            _ => None,
+        };
+        let value = match (role, kept) {
+            (Some(Intrinsic::EgressPort), _) => port,
+            (Some(Intrinsic::EgressRid), _) => rid,
+            (Some(Intrinsic::PacketPath), _) => path,
+            (_, Some(value)) => value,
+            (_, None) => m.number(width, 0),
+        };
+        given.push((at, m.resize(value, width)));
+    }
+    let header = fate.header;
+    let (class, emitted) = (fate.class, fate.emitted);
+    (Copy { header, reason, port: number, is_port, class, last, emitted, given }, last)
+}
+
+/// The copy of a multicast group whose turn it is.
+struct Member {
+    reason: NodeId,
+    port: NodeId,
+    rid: NodeId,
+    last: NodeId,
+    register: millrace_netlist::RegisterId,
+    next: NodeId,
+}
+
+/// Groups are words with a bit that says that there is one, the number of its copies and its first node; nodes are words of a port and a
+/// replica number. Software writes both.
+fn group_member(top: &mut Top<'_>, fate: &Fate) -> Member {
+    let m = &mut top.m;
+    let (at_bits, node_bits) = (address_width(GROUPS), address_width(NODES));
+    let groups = m.memory("groups", 1 + node_bits + 1 + node_bits, GROUPS, Vec::new());
+    let nodes = m.memory("nodes", 48, NODES, Vec::new());
+    for (memory, name, bits) in [(groups, "group", at_bits), (nodes, "node", node_bits)] {
+        let width = m.module().memories[memory].width;
+        let enable = m.input(&format!("{name}_write_enable"), 1);
+        let address = m.input(&format!("{name}_write_address"), bits);
+        let data = m.input(&format!("{name}_write_data"), width);
+        m.write(memory, enable, address, data);
+    }
+    let (register, at) = m.register("copies_made", node_bits + 1, Some(0));
+    let low = m.slice(fate.group, 0, at_bits);
+    let word = m.read(groups, low);
+    let first = m.slice(word, 0, node_bits);
+    let count = m.slice(word, node_bits, node_bits + 1);
+    let exists = m.bit(word, 2 * node_bits + 1);
+    let most = m.number(32, u128::from(GROUPS));
+    let inside = m.lt(fate.group, most);
+    let exists = m.and(exists, inside);
+    let offset = m.slice(at, 0, node_bits);
+    let place = m.add(first, offset);
+    let node = m.read(nodes, place);
+    let (port, rid) = (m.slice(node, 0, 32), m.slice(node, 32, 16));
+    let next = m.add_number(at, 1);
+    let empty = m.is(count, 0);
+    let (no_group, no_copy) =
+        (m.number(4, Reason::NoMulticastGroup as u128), m.number(4, Reason::EmptyMulticastGroup as u128));
+    let fine = m.number(4, 0);
+    let reason = m.mux(empty, no_copy, fine);
+    let reason = m.mux(exists, reason, no_group);
+    let ends = m.le(count, next);
+    let absent = m.not(exists);
+    let last = m.or(ends, absent);
+    Member { reason, port, rid, last, register, next }
+}
+
+/// The port of a set whose turn it is.
+struct OfSet {
+    port: NodeId,
+    last: NodeId,
+    register: millrace_netlist::RegisterId,
+    /// The ports that had theirs.
+    next: NodeId,
+}
+
+fn port_of_set(top: &mut Top<'_>, fate: &Fate) -> OfSet {
+    let m = &mut top.m;
+    let (register, served) = m.register("ports_served", 64, Some(0));
+    let open = m.not(served);
+    let left = m.and(fate.ports, open);
+    let zero = m.number(64, 0);
+    let negative = m.sub(zero, left);
+    let lowest = m.and(left, negative);
+    let bits: Vec<(NodeId, NodeId)> =
+        (0..64).map(|at| (m.bit(lowest, at), m.number(32, at.into()))).collect();
+    let port = m.one_hot(32, &bits);
+    let next = m.or(served, lowest);
+    let others = m.xor(left, lowest);
+    let last = m.is(others, 0);
+    OfSet { port, last, register, next }
+}

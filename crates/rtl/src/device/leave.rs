@@ -1,0 +1,91 @@
+//! Copies through egress, and what is sent of them.
+
+use super::Reason;
+use super::build::Top;
+use super::copies::{Copy, emitted, reason_of};
+use super::shape::Shape;
+use crate::stage::Output;
+use millrace_netlist::NodeId;
+use millrace_pipeline::Intrinsic;
+use std::collections::BTreeMap;
+
+/// A copy after egress.
+pub(super) struct Leaving {
+    pub(super) copy: Copy,
+    /// A [`Reason`] to drop it.
+    pub(super) reason: NodeId,
+    /// It goes to its queue.
+    pub(super) goes: NodeId,
+    /// Always 1: each entry of the pipeline is a copy.
+    pub(super) is_copy: NodeId,
+    pub(super) emitted: NodeId,
+    pub(super) emitted_bytes: NodeId,
+    pub(super) payload_from: NodeId,
+    /// What it takes of the link, where the length is known.
+    pub(super) bytes: NodeId,
+}
+
+pub(super) fn leave(top: &mut Top<'_>, copy: Copy) -> Leaving {
+    let stage = top.egress.stage;
+    let m = &mut top.m;
+    let mut given: BTreeMap<String, NodeId> = BTreeMap::new();
+    let fine = m.is(copy.reason, 0);
+    let enters = m.and(copy.header.valid, fine);
+    given.insert("valid".to_owned(), enters);
+    for (at, ((_, width), port)) in stage.dataflow.inputs.iter().zip(&stage.ports.inputs).enumerate() {
+        let value = copy.given.iter().find(|(other, _)| *other == at).map(|(_, value)| *value);
+        given.insert(port.clone(), value.unwrap_or_else(|| m.number(*width, 0)));
+    }
+    top.egress.connect(m, &given);
+    let ready = top.egress.ready(m);
+    let valid = m.and(copy.header.valid, ready);
+    let copy = copy.later(m, valid, stage.placed.latency);
+
+    let verdict = top.egress.said(m, Output::Verdict, 4);
+    let of_egress = reason_of(m, verdict);
+    let dropped = match top.program.intrinsics.get(Intrinsic::Drop) {
+        Some(slot) => top.egress.said(m, Output::Slot(slot), 1),
+        None => m.number(1, 0),
+    };
+    let reason = {
+        let mut number = |reason: Reason| m.number(4, reason as u128);
+        let (drop, unknown, down) =
+            (number(Reason::EgressDrop), number(Reason::UnknownPort), number(Reason::PortDisabled));
+        let none = number(Reason::Sent);
+        let flags: Vec<NodeId> = (0..top.shape.ports).map(|port| m.bit(top.up, port)).collect();
+        let is_up = m.choose(copy.port, &flags);
+        let is_down = m.not(is_up);
+        let is_unknown = m.not(copy.is_port);
+        let before = m.reduce_or(copy.reason);
+        let of_program = m.reduce_or(of_egress);
+        let choices = [
+            (before, copy.reason),
+            (of_program, of_egress),
+            (dropped, drop),
+            (is_unknown, unknown),
+            (is_down, down),
+        ];
+        m.first(&choices, none)
+    };
+    let fine = m.is(reason, 0);
+    let goes = m.and(fine, copy.header.valid);
+    let is_copy = m.number(1, 1);
+    let [bits, length, from] = match top.egress.may_say(Output::Deparsed) {
+        true => emitted(top, true),
+        false => resized(top, copy.emitted),
+    };
+    let m = &mut top.m;
+    let (more, less) = (m.resize(length, Shape::LENGTH), m.resize(from, Shape::LENGTH));
+    let sum = m.add(copy.header.length, more);
+    let bytes = m.sub(sum, less);
+    let bytes = m.add_number(bytes, u128::from(top.shape.overhead));
+    Leaving { copy, reason, goes, is_copy, emitted: bits, emitted_bytes: length, payload_from: from, bytes }
+}
+
+/// What ingress has emitted, or nothing.
+fn resized(top: &mut Top<'_>, [bits, length, from]: [NodeId; 3]) -> [NodeId; 3] {
+    let (m, shape) = (&mut top.m, top.shape);
+    let place = shape.editor().place();
+    let bits = m.resize(bits, shape.emitted.max(1) * 8);
+    [bits, m.resize(length, place), m.resize(from, place)]
+}

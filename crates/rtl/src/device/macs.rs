@@ -1,0 +1,49 @@
+//! MACs between the ports of a device and its receiving and sending sides.
+
+use super::shape::Shape;
+use millrace_netlist::blocks::{RECEIVE_COUNTERS, TRANSMIT_COUNTERS, xgmii_receive, xgmii_transmit};
+use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
+
+/// Connects each port with a MAC. All run with the clock of the device, so a frame comes without pauses as fast as it leaves, and what
+/// leaves while it comes never has to wait for its next word.
+pub(super) fn connect(
+    m: &mut ModuleBuilder,
+    design: &mut Design,
+    (shape, up): (&Shape, NodeId),
+    receives: &[InstanceId],
+    sends: &[InstanceId],
+) {
+    // With the check sequence.
+    let receiving = xgmii_receive(design, shape.frame + 4);
+    let sending = xgmii_transmit(design);
+    for (port, (receive, send)) in receives.iter().zip(sends).enumerate() {
+        let from = m.instance(design, receiving, &format!("mac{port}_receive"));
+        for (name, width) in [("data", 64), ("control", 8), ("station", 48), ("promiscuous", 1)] {
+            let value = m.input(&format!("rx{port}_{name}"), width);
+            m.connect(from, name, value);
+        }
+        let enable = m.bit(up, port as u32);
+        m.connect(from, "enable", enable);
+        let (beat, valid) = m.stream_from(from, "m");
+        m.connect_stream(*receive, "s", &beat, valid);
+        let ready = m.ready_of(*receive, "s");
+        m.connect_ready(from, "m", ready);
+        for name in RECEIVE_COUNTERS {
+            let count = m.output_of(from, name);
+            m.output(&format!("rx{port}_mac_{name}"), count);
+        }
+        let to = m.instance(design, sending, &format!("mac{port}_transmit"));
+        let (beat, valid) = m.stream_from(*send, "m");
+        m.connect_stream(to, "s", &beat, valid);
+        let ready = m.ready_of(to, "s");
+        m.connect_ready(*send, "m", ready);
+        for name in ["data", "control"] {
+            let value = m.output_of(to, name);
+            m.output(&format!("tx{port}_{name}"), value);
+        }
+        for name in TRANSMIT_COUNTERS {
+            let count = m.output_of(to, name);
+            m.output(&format!("tx{port}_mac_{name}"), count);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The whole device: ports, the stages of a program, and the traffic manager between them.
+//!
+//! ```text
+//!  rx0 -> receive -+ header                                          +-> transmit -> tx0
+//!  rx1 -> receive -+-> in turn -> ingress -> copies -> egress -> ... +-> transmit -> tx1
+//!            |       one a cycle                                     |      ^
+//!            +------------------------- payload ---------------------|------+
+//! ```
+//!
+//! Headers of all ports share one pipeline; the bytes of a frame wait in a slot of the memory of the port where it came in, from
+//! where each sending side reads them by itself. So a copy costs an entry of a queue and no memory. A program whose decisions need
+//! some first bytes alone is *cut through*: its frames leave while they come. Else a header waits for the end of its frame.
+//!
+//! Egress is passed before a frame waits in its queue, as the software's traffic manager does for programs whose egress cannot tell
+//! the difference ([`millrace_midend::order::Order`]); other programs are refused.
+
+mod bench;
+mod build;
+mod copies;
+mod facts;
+mod leave;
+mod macs;
+mod parts;
+mod receive;
+mod report;
+mod shape;
+mod stages;
+mod transmit;
+mod wire;
+
+pub use bench::{Bench, Left};
+pub use build::Device;
+pub use report::DeviceReport;
+
+/// What a port of a device is connected to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Link {
+    /// AXI4-Streams.
+    #[default]
+    Stream,
+    /// MACs of 10 Gbit/s on XGMII, with streams of 64 bits at 156.25 MHz.
+    Xgmii,
+}
+
+impl Link {
+    /// Bytes that a frame takes of the link besides its own.
+    pub fn overhead(self) -> u32 {
+        match self {
+            Link::Stream => 0,
+            // Preamble, check sequence and gap.
+            Link::Xgmii => 24,
+        }
+    }
+}
+
+/// How a device is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceOptions {
+    /// Ports: 1 to [`MAX_PORTS`].
+    pub ports: u32,
+    /// Bits of a beat: 64, 128, 256 or 512.
+    pub width: u32,
+    /// What ports are connected to.
+    pub link: Link,
+    /// Frames that each port holds of those that came in: a power of two from 2 to [`MAX_SLOTS`].
+    pub slots: u32,
+    /// Bytes of the longest frame: a power of two from 512 to 16384.
+    pub frame: u32,
+    /// Queues of each port: 1 to [`MAX_QUEUES`].
+    pub queues: u32,
+    /// Frames of each queue: a power of two from 2 to [`MAX_DEPTH`].
+    pub depth: u32,
+}
+
+/// The most ports of a device.
+pub const MAX_PORTS: u32 = 16;
+/// The most frames that a port holds.
+pub const MAX_SLOTS: u32 = 64;
+/// The most queues of a port.
+pub const MAX_QUEUES: u32 = 8;
+/// The most frames of a queue.
+pub const MAX_DEPTH: u32 = 1024;
+/// Multicast groups: those of number 1 to one less.
+pub const GROUPS: u32 = 64;
+/// Copies of all multicast groups together.
+pub const NODES: u32 = 256;
+
+impl Default for DeviceOptions {
+    /// Four ports of 64 bits.
+    fn default() -> DeviceOptions {
+        DeviceOptions {
+            ports: 4,
+            width: 64,
+            link: Link::Stream,
+            slots: 16,
+            frame: 2048,
+            queues: 4,
+            depth: 32,
+        }
+    }
+}
+
+impl DeviceOptions {
+    /// What is wrong with them, if anything.
+    pub fn check(&self) -> Result<(), String> {
+        let power = |name: &str, value: u32, least: u32, most: u32| match value {
+            value if value.is_power_of_two() && (least..=most).contains(&value) => Ok(()),
+            value => Err(format!("{name} {value} is no power of two from {least} to {most}")),
+        };
+        let within = |name: &str, value: u32, most: u32| match (1..=most).contains(&value) {
+            true => Ok(()),
+            false => Err(format!("{name} {value} is not from 1 to {most}")),
+        };
+        within("the number of ports", self.ports, MAX_PORTS)?;
+        within("the number of queues", self.queues, MAX_QUEUES)?;
+        power("the width of a beat", self.width, 64, 512)?;
+        power("the number of slots", self.slots, 2, MAX_SLOTS)?;
+        power("the length of the longest frame", self.frame, 512, 1 << 14)?;
+        power("the depth of a queue", self.depth, 2, MAX_DEPTH)?;
+        match self.link == Link::Xgmii && self.width != 64 {
+            true => Err(format!("a MAC of 10 Gbit/s has beats of 64 bits, not {}", self.width)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Why a frame went nowhere, as the device counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// It did not: it was sent.
+    Sent = 0,
+    /// Its parser rejected it.
+    ParserError = 1,
+    /// The program said so in ingress.
+    IngressDrop = 2,
+    /// The program said so in egress.
+    EgressDrop = 3,
+    /// Its multicast group does not exist.
+    NoMulticastGroup = 4,
+    /// Its multicast group has no copies.
+    EmptyMulticastGroup = 5,
+    /// Its port does not exist.
+    UnknownPort = 6,
+    /// Its port is down.
+    PortDisabled = 7,
+    /// Its queue was full.
+    QueueFull = 8,
+    /// An assertion did not hold.
+    Assert = 9,
+    /// A body took too many steps.
+    StepLimit = 10,
+}
+
+impl Reason {
+    /// All but [`Reason::Sent`].
+    pub const DROPS: [Reason; 10] = [
+        Reason::ParserError,
+        Reason::IngressDrop,
+        Reason::EgressDrop,
+        Reason::NoMulticastGroup,
+        Reason::EmptyMulticastGroup,
+        Reason::UnknownPort,
+        Reason::PortDisabled,
+        Reason::QueueFull,
+        Reason::Assert,
+        Reason::StepLimit,
+    ];
+
+    /// A word for it: the one of the software's counter.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Sent => "sent",
+            Reason::ParserError => "parser_error",
+            Reason::IngressDrop => "ingress_drop",
+            Reason::EgressDrop => "egress_drop",
+            Reason::NoMulticastGroup => "no_multicast_group",
+            Reason::EmptyMulticastGroup => "empty_multicast_group",
+            Reason::UnknownPort => "unknown_port",
+            Reason::PortDisabled => "port_disabled",
+            Reason::QueueFull => "queue_full",
+            Reason::Assert => "assert",
+            Reason::StepLimit => "step_limit",
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Small circuits that several parts of a device have.
+
+use millrace_netlist::{Design, Module, ModuleBuilder, ModuleId, NodeId};
+
+/// A counter of 32 bits at the output of that name.
+pub(super) fn counter(m: &mut ModuleBuilder, name: &str, event: NodeId) {
+    let (register, count) = m.register(&format!("{name}_count"), 32, Some(0));
+    let next = m.add_number(count, 1);
+    m.set_next(register, next);
+    m.set_enable(register, event);
+    m.output(name, count);
+}
+
+/// A value so many cycles later.
+pub(super) fn later(
+    m: &mut ModuleBuilder,
+    name: &str,
+    value: NodeId,
+    cycles: u32,
+    reset: Option<u128>,
+) -> NodeId {
+    (1..=cycles).fold(value, |value, cycle| m.delayed(&format!("{name}_{cycle}"), value, reset))
+}
+
+/// Copies the modules of another design; gives its top. A module that is there already is not copied.
+pub(super) fn import(design: &mut Design, other: &Design) -> ModuleId {
+    let mut ids: Vec<ModuleId> = Vec::new();
+    for module in other.modules.values() {
+        let mut module: Module = module.clone();
+        for instance in module.instances.values_mut() {
+            instance.module = ids[instance.module.as_u32() as usize];
+        }
+        let known = design.module_named(&module.name).filter(|id| design.modules[*id] == module);
+        let id = known.unwrap_or_else(|| {
+            let name = module.name.clone();
+            let mut number = 2;
+            while design.module_named(&module.name).is_some() {
+                module.name = format!("{name}_{number}");
+                number += 1;
+            }
+            design.add(module)
+        });
+        ids.push(id);
+    }
+    let top = other.top().map_or(0, |top| top.as_u32() as usize);
+    ids[top]
+}

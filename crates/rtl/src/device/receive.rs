@@ -1,0 +1,316 @@
+//! The receiving side of a port: a frame goes to a slot of the port's memory while its first bytes gather in the window; when they are
+//! there the header asks for its turn.
+//!
+//! A slot belongs to a frame from before its first beat until three things have happened: its last beat is there (`writing` ends),
+//! all its copies are made (`held` ends), and all of these have left (`refs` is 0). There is always a slot for the next frame, or
+//! `tready` is 0. A frame that is too long for a slot is cut there, marked as bad, and the rest of its beats are taken and forgotten.
+
+use super::shape::Shape;
+use millrace_netlist::{Design, ModuleBuilder, ModuleId, NodeId, RegisterId, StreamShape};
+
+/// What counts a receiving side.
+pub(super) const COUNTERS: [&str; 4] = ["frames", "bad", "oversize", "no_buffer"];
+
+/// The module of a receiving side. Inputs: the stream `s`; `whole`, when headers have to wait for the end of the frame; `grant`;
+/// `release` and `keep` with `slot`: its copies are made, one more copy waits; for each output port `doneN` with `slotN`, and `readN`
+/// with `addressN`. Outputs: `request` with `window`, `length`, `header_slot`; `written` and `writing`; `dataN`.
+pub(super) fn receive(design: &mut Design, shape: &Shape) -> ModuleId {
+    let mut m = ModuleBuilder::new("receive");
+    let (m, words) = (&mut m, shape.words());
+    let stream = m.input_stream("s", StreamShape::frames(shape.width, 1));
+    let (whole, grant) = (m.input("whole", 1), m.input("grant", 1));
+    let slots = Slots::new(m, shape);
+
+    let (count_register, count) = m.register("count", shape.word_bits() + 1, Some(0));
+    let (skip_register, skips) = m.register("skipping", 1, Some(0));
+    let (decided_register, decided) = m.register("decided", 1, Some(0));
+    let (broken_register, broken) = m.register("broken", 1, Some(0));
+    let (pending_register, pending) = m.register("pending", 1, Some(0));
+
+    let beat = stream.beat;
+    let (data, keep) = (signal(beat.data), signal(beat.keep));
+    let (last, user) = (signal(beat.last), signal(beat.user));
+    let bytes = ones(m, keep);
+    let at_room = m.is(count, u128::from(words - 1));
+    let ends = m.or(last, at_room);
+    let unfinished = m.not(last);
+    let too_long = m.and(at_room, unfinished);
+    let at_window = m.is(count, u128::from(shape.window_words() - 1));
+    let early = m.not(whole);
+    let cut = m.and(at_window, early);
+    let complete = m.or(cut, ends);
+    let undecided = m.not(decided);
+    let decides = m.and(undecided, complete);
+
+    let waits = m.not(grant);
+    let blocked = m.and(pending, waits);
+    let blocked = m.and(blocked, decides);
+    let open = m.not(blocked);
+    let room = m.and(slots.is_there, open);
+    let ready = m.or(skips, room);
+    // A MAC does not wait: a frame that finds no slot, or whose header finds the one before it still there, is lost as a whole.
+    let always = m.number(1, u128::from(shape.is_lossy));
+    let ready = m.or(always, ready);
+    m.set_ready(&stream, ready);
+    let comes = m.and(stream.valid, room);
+    let stored = m.not(skips);
+    let comes = m.and(comes, stored);
+    let no_slot = m.not(slots.is_there);
+    let absent = m.all(&[stream.valid, stored, no_slot, always]);
+    let overrun = m.all(&[stream.valid, stored, slots.is_there, blocked, always]);
+
+    // Bytes are missing before the end, or a beat has none: such a stream is no stream of frames.
+    let full = m.reduce_and(keep);
+    let partial = m.not(full);
+    let early_gap = m.and(partial, unfinished);
+    let some = m.reduce_or(keep);
+    let none = m.not(some);
+    let now_broken = m.any(&[broken, early_gap, none]);
+    let is_bad = m.any(&[user, now_broken, too_long]);
+    let ended = m.and(comes, ends);
+    let bad_end = m.and(ended, is_bad);
+    let good = m.not(bad_end);
+    let loads = m.all(&[comes, decides, good]);
+    let lost = m.and(bad_end, undecided);
+    let lost = m.or(lost, overrun);
+    let moves = m.or(comes, overrun);
+    let over = m.or(ends, overrun);
+
+    count_words(m, (count_register, count), over, moves);
+    let begins_to_skip = m.and(comes, too_long);
+    let goes_on = m.and(stream.valid, last);
+    let goes_on = m.not(goes_on);
+    let still = m.and(skips, goes_on);
+    let missed = m.or(absent, overrun);
+    let missed_rest = m.and(missed, unfinished);
+    let next_skip = m.any(&[begins_to_skip, missed_rest, still]);
+    m.set_next(skip_register, next_skip);
+    let not_end = m.not(over);
+    keep_flag(m, decided_register, (decided, loads), not_end, comes);
+    keep_flag(m, broken_register, (now_broken, now_broken), not_end, moves);
+
+    let still_pending = m.and(pending, waits);
+    let next_pending = m.or(loads, still_pending);
+    m.set_next(pending_register, next_pending);
+    let window = window(m, shape, count, (data, keep), comes);
+    let length = length(m, shape, (count, bytes), ends);
+    let request = [("window", window), ("length", length), ("header_slot", slots.current)];
+    for (name, value) in request {
+        let (register, held) = m.register(&format!("{name}_held"), m.width(value), None);
+        m.set_next(register, value);
+        m.set_enable(register, loads);
+        m.output(name, held);
+    }
+    m.output("request", pending);
+
+    store(m, shape, &slots, (count, comes), (data, bytes, ends, is_bad));
+    let finished = m.or(ended, overrun);
+    let writing = slots.update(m, shape, finished, lost);
+    m.output("written", count);
+    m.output("writing", writing);
+    for (name, event) in COUNTERS.iter().zip([ended, bad_end, begins_to_skip, missed]) {
+        super::parts::counter(m, name, event);
+    }
+    let finished = std::mem::replace(m, ModuleBuilder::new(""));
+    design.add(finished.finish())
+}
+
+/// Words of the frame that comes.
+fn count_words(m: &mut ModuleBuilder, (register, count): (RegisterId, NodeId), over: NodeId, moves: NodeId) {
+    let next = m.add_number(count, 1);
+    let zero = m.number(m.width(count), 0);
+    let next = m.mux(over, zero, next);
+    m.set_next(register, next);
+    m.set_enable(register, moves);
+}
+
+/// A flag that either value sets, until the frame ends.
+fn keep_flag(
+    m: &mut ModuleBuilder,
+    register: RegisterId,
+    (one, other): (NodeId, NodeId),
+    not_end: NodeId,
+    moves: NodeId,
+) {
+    let next = m.or(one, other);
+    let next = m.and(next, not_end);
+    m.set_next(register, next);
+    m.set_enable(register, moves);
+}
+
+fn signal(signal: Option<NodeId>) -> NodeId {
+    signal.expect("a stream of frames")
+}
+
+/// How many bits are 1.
+fn ones(m: &mut ModuleBuilder, value: NodeId) -> NodeId {
+    let width = millrace_netlist::address_width(m.width(value)) + 1;
+    let bits: Vec<NodeId> = (0..m.width(value))
+        .map(|at| {
+            let bit = m.bit(value, at);
+            m.resize(bit, width)
+        })
+        .collect();
+    let none = m.number(width, 0);
+    m.tree(millrace_netlist::BinaryOp::Add, &bits, none)
+}
+
+/// The words of the frame to memory, and what output ports read of them.
+fn store(
+    m: &mut ModuleBuilder,
+    shape: &Shape,
+    slots: &Slots,
+    (count, comes): (NodeId, NodeId),
+    (data, bytes, ends, is_bad): (NodeId, NodeId, NodeId, NodeId),
+) {
+    let one = m.number(m.width(bytes), 1);
+    let less = m.sub(bytes, one);
+    let less = m.slice(less, 0, shape.lane_bits());
+    let bad = m.and(is_bad, ends);
+    let word = m.concat(&[bad, ends, less, data]);
+    let memory = m.memory("payload", m.width(word), shape.slots * shape.words(), Vec::new());
+    // A word is read once it is counted, a cycle after it was written.
+    m.promise_no_collision(memory);
+    let low = m.slice(count, 0, shape.word_bits());
+    let address = m.concat(&[slots.current, low]);
+    m.write(memory, comes, address, word);
+    for port in 0..shape.ports {
+        let read = m.input(&format!("read{port}"), 1);
+        let address = m.input(&format!("address{port}"), shape.slot_bits() + shape.word_bits());
+        let data = m.read_clocked(memory, address, Some(read));
+        m.output(&format!("data{port}"), data);
+    }
+}
+
+/// The first bytes of the frame, the first one highest; zeros after its end.
+fn window(
+    m: &mut ModuleBuilder,
+    shape: &Shape,
+    count: NodeId,
+    (data, keep): (NodeId, NodeId),
+    comes: NodeId,
+) -> NodeId {
+    let bytes: Vec<NodeId> = (0..shape.width / 8)
+        .map(|at| {
+            let (byte, kept) = (m.slice(data, at * 8, 8), m.bit(keep, at));
+            let mask = m.repeat(kept, 8);
+            m.and(byte, mask)
+        })
+        .collect();
+    let now = m.concat(&bytes);
+    let zero = m.number(shape.width, 0);
+    let mut words = Vec::new();
+    for at in 0..shape.window_words() {
+        let here = m.is(count, at.into());
+        let number = m.number(m.width(count), at.into());
+        let before = m.lt(number, count);
+        let (register, gathered) = m.register(&format!("word{at}"), shape.width, None);
+        m.set_next(register, now);
+        let fills = m.and(comes, here);
+        m.set_enable(register, fills);
+        let others = m.mux(here, now, zero);
+        words.push(m.mux(before, gathered, others));
+    }
+    let all = m.concat(&words);
+    let bits = shape.window_bits();
+    m.slice(all, m.width(all) - bits, bits)
+}
+
+/// The bytes of a frame that has ended; else the largest number, which is more than any that a program compares with.
+fn length(m: &mut ModuleBuilder, shape: &Shape, (count, bytes): (NodeId, NodeId), ends: NodeId) -> NodeId {
+    let zeros = m.number(shape.lane_bits(), 0);
+    let words = m.concat(&[count, zeros]);
+    let words = m.resize(words, Shape::LENGTH);
+    let bytes = m.resize(bytes, Shape::LENGTH);
+    let all = m.add(words, bytes);
+    let unknown = m.constant(millrace_netlist::Bits::ones(Shape::LENGTH));
+    m.mux(ends, all, unknown)
+}
+
+/// Which slots are in use.
+struct Slots {
+    /// The slot of the frame that comes, if there is one.
+    current: NodeId,
+    is_there: NodeId,
+    current_register: RegisterId,
+    there_register: RegisterId,
+    release: NodeId,
+    keep: NodeId,
+    slot: NodeId,
+    done: Vec<(NodeId, NodeId)>,
+}
+
+impl Slots {
+    fn new(m: &mut ModuleBuilder, shape: &Shape) -> Slots {
+        let (current_register, current) = m.register("current", shape.slot_bits(), Some(0));
+        let (there_register, is_there) = m.register("is_there", 1, Some(0));
+        let (release, keep) = (m.input("release", 1), m.input("keep", 1));
+        let slot = m.input("slot", shape.slot_bits());
+        let done = (0..shape.ports)
+            .map(|port| {
+                (m.input(&format!("done{port}"), 1), m.input(&format!("slot{port}"), shape.slot_bits()))
+            })
+            .collect();
+        Slots { current, is_there, current_register, there_register, release, keep, slot, done }
+    }
+
+    /// Whether each slot is written to.
+    fn update(&self, m: &mut ModuleBuilder, shape: &Shape, ended: NodeId, lost: NodeId) -> NodeId {
+        let nothing = m.not(self.is_there);
+        let wants = m.or(nothing, ended);
+        let states: Vec<_> = (0..shape.slots)
+            .map(|at| {
+                let writing = m.register(&format!("writing{at}"), 1, Some(0));
+                let held = m.register(&format!("held{at}"), 1, Some(0));
+                (writing, held, m.register(&format!("refs{at}"), Shape::REFS, Some(0)))
+            })
+            .collect();
+        let mut free = Vec::new();
+        for ((_, writing), (_, held), (_, refs)) in &states {
+            let waiting = m.reduce_or(*refs);
+            let used = m.any(&[*writing, *held, waiting]);
+            free.push(m.not(used));
+        }
+        let numbered: Vec<(NodeId, NodeId)> =
+            (0..).zip(&free).map(|(at, free)| (*free, m.number(shape.slot_bits(), at))).collect();
+        let first = m.number(shape.slot_bits(), 0);
+        let next = m.first(&numbered, first);
+        let any = m.any(&free);
+        m.set_next(self.current_register, next);
+        m.set_enable(self.current_register, wants);
+        m.set_next(self.there_register, any);
+        m.set_enable(self.there_register, wants);
+        let mut all = Vec::new();
+        for (at, ((writing_register, writing), (held_register, held), (refs_register, refs))) in
+            (0..).zip(&states)
+        {
+            let (is_next, is_current, is_told) =
+                (m.is(next, at), m.is(self.current, at), m.is(self.slot, at));
+            let taken = m.all(&[is_next, wants, any]);
+            let ends = m.and(is_current, ended);
+            let goes_on = m.not(ends);
+            let still = m.and(*writing, goes_on);
+            let next_writing = m.or(taken, still);
+            m.set_next(*writing_register, next_writing);
+            let (released, gone) = (m.and(is_told, self.release), m.and(is_current, lost));
+            let over = m.or(released, gone);
+            let stays = m.not(over);
+            let still = m.and(*held, stays);
+            let next_held = m.or(taken, still);
+            m.set_next(*held_register, next_held);
+            let kept = m.and(is_told, self.keep);
+            let kept = m.resize(kept, Shape::REFS);
+            let mut count = m.add(*refs, kept);
+            for (done, slot) in &self.done {
+                let same = m.is(*slot, at);
+                let left = m.and(same, *done);
+                let left = m.resize(left, Shape::REFS);
+                count = m.sub(count, left);
+            }
+            m.set_next(*refs_register, count);
+            all.push(*writing);
+        }
+        all.reverse();
+        m.concat(&all)
+    }
+}

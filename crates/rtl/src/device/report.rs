@@ -1,0 +1,87 @@
+//! What a device is like, in numbers.
+
+use super::shape::Shape;
+use std::fmt;
+
+/// About a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceReport {
+    /// The program.
+    pub program: String,
+    /// The length of a cycle in picoseconds.
+    pub period_ps: u32,
+    /// Ports.
+    pub ports: u32,
+    /// Bits of a beat.
+    pub width: u32,
+    /// Bytes of a frame that decisions need.
+    pub window: u32,
+    /// The most bytes of new headers.
+    pub emitted: u32,
+    /// The part of the program that needs the end of a frame, with its place; none: the device is cut through.
+    pub waits_for_end: Option<String>,
+    /// Where a frame spends its time.
+    pub latency: PartsLatency,
+    /// Cycles between headers.
+    pub interval: u32,
+    /// Bits of memory for frames; each output port reads a copy of its own of them.
+    pub payload_bits: u64,
+}
+
+/// Cycles that a frame to an idle port spends in each part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartsLatency {
+    /// From the start character to the first beat, and from that to the start character on the other side.
+    pub macs: u32,
+    /// Until the window is filled, and its turn has come.
+    pub window: u32,
+    /// Ingress.
+    pub ingress: u32,
+    /// Copies.
+    pub copies: u32,
+    /// Egress.
+    pub egress: u32,
+    /// Queue and editor.
+    pub transmit: u32,
+}
+
+impl PartsLatency {
+    pub(super) fn of(shape: &Shape, ingress: u32, egress: u32) -> PartsLatency {
+        let macs = if shape.is_lossy { 5 } else { 0 };
+        PartsLatency { macs, window: shape.window_words() + 1, ingress, copies: 1, egress, transmit: 5 }
+    }
+
+    /// From the first beat of a frame to its first beat at the other side, if the frame is as long as the window.
+    pub fn all(self) -> u32 {
+        self.macs + self.window + self.ingress + self.copies + self.egress + self.transmit
+    }
+}
+
+impl DeviceReport {
+    /// Headers a second.
+    pub fn headers_per_second(&self) -> f64 {
+        1e12 / (f64::from(self.period_ps.max(1)) * f64::from(self.interval.max(1)))
+    }
+}
+
+impl fmt::Display for DeviceReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = |cycles: u32| f64::from(cycles) * f64::from(self.period_ps) / 1e3;
+        let PartsLatency { macs, window, ingress, copies, egress, transmit } = self.latency;
+        let all = self.latency.all();
+        writeln!(f, "{}: a device of {} ports of {} bits", self.program, self.ports, self.width)?;
+        match &self.waits_for_end {
+            None => writeln!(f, "  cut-through: a decision needs {} bytes of a frame", self.window)?,
+            Some(who) => writeln!(f, "  store-and-forward: {who} needs the length of the frame")?,
+        }
+        let between = if macs > 0 { "XGMII to XGMII" } else { "stream to stream" };
+        writeln!(f, "  latency     {all} cycles ({:.1} ns), {between}", ns(all))?;
+        writeln!(
+            f,
+            "              MACs {macs}, window {window}, ingress {ingress}, copies {copies}, egress {egress}, queue and editor {transmit}"
+        )?;
+        writeln!(f, "  headers     {:.1} million a second, of all ports", self.headers_per_second() / 1e6)?;
+        writeln!(f, "  new headers {} bytes at most", self.emitted)?;
+        writeln!(f, "  frames      {} bits of memory", self.payload_bits)
+    }
+}

@@ -1,0 +1,84 @@
+//! The widths of a device: what all of its modules agree about.
+
+use super::{DeviceOptions, Link};
+use millrace_netlist::address_width;
+use millrace_netlist::blocks::EditorShape;
+
+/// The widths of a device.
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    pub(super) ports: u32,
+    /// Bits of a beat.
+    pub(super) width: u32,
+    /// Frames that a receiving side holds, and the bytes of each.
+    pub(super) slots: u32,
+    pub(super) frame: u32,
+    /// Queues of a sending side, and the frames of each.
+    pub(super) queues: u32,
+    pub(super) depth: u32,
+    /// Bytes that a decision needs.
+    pub(super) window: u32,
+    /// The most bytes of new headers.
+    pub(super) emitted: u32,
+    /// Frames come whether there is room or not.
+    pub(super) is_lossy: bool,
+    /// Bytes that a frame takes of a link besides its own.
+    pub(super) overhead: u32,
+}
+
+impl Shape {
+    /// Bits of a frame's length.
+    pub(super) const LENGTH: u32 = 16;
+    /// Bits of the number of copies of a frame.
+    pub(super) const REFS: u32 = 9;
+
+    pub(super) fn new(options: &DeviceOptions, window: u32, emitted: u32) -> Shape {
+        let DeviceOptions { ports, width, slots, frame, queues, depth, .. } = *options;
+        let (is_lossy, overhead) = (options.link == Link::Xgmii, options.link.overhead());
+        Shape { ports, width, slots, frame, queues, depth, window, emitted, is_lossy, overhead }
+    }
+
+    /// Words of a slot.
+    pub(super) fn words(&self) -> u32 {
+        self.frame * 8 / self.width
+    }
+
+    pub(super) fn word_bits(&self) -> u32 {
+        address_width(self.words())
+    }
+
+    pub(super) fn lane_bits(&self) -> u32 {
+        address_width(self.width / 8)
+    }
+
+    pub(super) fn slot_bits(&self) -> u32 {
+        address_width(self.slots)
+    }
+
+    pub(super) fn port_bits(&self) -> u32 {
+        address_width(self.ports)
+    }
+
+    pub(super) fn class_bits(&self) -> u32 {
+        address_width(self.queues)
+    }
+
+    /// Bits of the number of frames of a queue.
+    pub(super) fn count_bits(&self) -> u32 {
+        address_width(self.depth + 1)
+    }
+
+    /// Words that the window has to be filled with; at least one.
+    pub(super) fn window_words(&self) -> u32 {
+        (self.window * 8).div_ceil(self.width).max(1)
+    }
+
+    /// Bits of the window, of whole bytes; at least 8.
+    pub(super) fn window_bits(&self) -> u32 {
+        (self.window * 8).max(8)
+    }
+
+    pub(super) fn editor(&self) -> EditorShape {
+        EditorShape { data: self.width, emitted: self.emitted, word: self.word_bits() }
+    }
+}

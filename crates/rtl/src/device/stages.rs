@@ -1,0 +1,75 @@
+//! The stages of the program within a device: their instances, with the ports that the device does not use as ports of its own.
+
+use super::parts::import;
+use crate::hardware::{Hardware, Stage};
+use crate::stage::Output;
+use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
+use std::collections::BTreeMap;
+
+/// A stage in the device.
+pub(super) struct Placed<'a> {
+    pub(super) stage: &'a Stage,
+    instance: InstanceId,
+    /// Its input ports with their widths, and its output ports.
+    inputs: Vec<(String, u32)>,
+    outputs: Vec<String>,
+}
+
+impl<'a> Placed<'a> {
+    pub(super) fn new(
+        m: &mut ModuleBuilder,
+        design: &mut Design,
+        hardware: &Hardware,
+        stage: &'a Stage,
+    ) -> Placed<'a> {
+        let module = import(design, &hardware.design(stage, false));
+        let made = &design.modules[module];
+        let inputs = made.inputs.values().map(|port| (port.name.clone(), port.width)).collect();
+        let outputs = made.outputs.values().map(|port| port.name.clone()).collect();
+        Placed { stage, instance: m.instance(design, module, &stage.part.name()), inputs, outputs }
+    }
+
+    /// Connects it: `given` are the values of the ports that the device drives. The rest become ports of the device.
+    pub(super) fn connect(&self, m: &mut ModuleBuilder, given: &BTreeMap<String, NodeId>) {
+        let part = self.stage.part.name();
+        for (name, width) in &self.inputs {
+            let value = match given.get(name) {
+                Some(value) => *value,
+                None => m.input(&format!("{part}.{name}"), *width),
+            };
+            m.connect(self.instance, name, value);
+        }
+        let ports = &self.stage.ports;
+        for name in &self.outputs {
+            if name != "out_valid" && name != "ready" && !ports.outputs.contains(name) {
+                let value = m.output_of(self.instance, name);
+                m.output(&format!("{part}.{name}"), value);
+            }
+        }
+    }
+
+    /// Whether it takes a frame in this cycle.
+    pub(super) fn ready(&self, m: &mut ModuleBuilder) -> NodeId {
+        m.output_of(self.instance, "ready")
+    }
+
+    /// What it says; none: it does not say that.
+    pub(super) fn output(&self, m: &mut ModuleBuilder, output: Output) -> Option<NodeId> {
+        let at = self.stage.dataflow.outputs.iter().position(|(of, _)| *of == output)?;
+        Some(m.output_of(self.instance, &self.stage.ports.outputs[at]))
+    }
+
+    /// What it says, or 0.
+    pub(super) fn said(&self, m: &mut ModuleBuilder, output: Output, width: u32) -> NodeId {
+        let value = self.output(m, output);
+        value.unwrap_or_else(|| m.number(width, 0))
+    }
+
+    /// Whether what it says depends on anything.
+    pub(super) fn may_say(&self, output: Output) -> bool {
+        let found = self.stage.dataflow.outputs.iter().find(|(of, _)| *of == output);
+        found.is_some_and(|(_, wire)| {
+            self.stage.dataflow.graph.constant(*wire).is_none_or(|bits| !bits.is_zero())
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! The sending side of a port: queues of what is to be sent, the scheduler over them, and the editor that puts the new headers before
+//! the bytes that wait at the port where the frame came in.
+
+use super::parts::counter;
+use super::shape::Shape;
+use millrace_netlist::blocks::{editor, scheduler};
+use millrace_netlist::{Design, ModuleBuilder, ModuleId, NodeId, StreamShape};
+
+/// What a queue holds of a frame, with the bits of each.
+pub(super) fn fields(shape: &Shape) -> [(&'static str, u32); 5] {
+    let place = shape.editor().place();
+    [
+        ("emitted", shape.emitted.max(1) * 8),
+        ("emitted_bytes", place),
+        ("payload_from", place),
+        ("input", shape.port_bits()),
+        ("slot", shape.slot_bits()),
+    ]
+}
+
+/// The module of a sending side. Inputs: `enqueue` with `class`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each
+/// receiving side `writtenN`, `writingN` and `dataN`. Outputs: `accepted`; `readN` with `address`; `done` with `done_input` and
+/// `done_slot`; `countN`; the stream `m`.
+pub(super) fn transmit(design: &mut Design, shape: &Shape) -> ModuleId {
+    let scheduling = scheduler(design, shape.queues, Shape::LENGTH, shape.count_bits());
+    let editing = editor(design, shape.editor());
+    let mut m = ModuleBuilder::new("transmit");
+    let (enqueue, class) = (m.input("enqueue", 1), m.input("class", shape.class_bits()));
+    let bytes = m.input("bytes", Shape::LENGTH);
+    let entry: Vec<NodeId> = fields(shape).iter().map(|(name, width)| m.input(name, *width)).collect();
+    let output = m.output_stream("m", StreamShape::frames(shape.width, 1));
+
+    // Whose turn it is.
+    let turns = m.instance(design, scheduling, "scheduler");
+    let mode = m.input("mode", 2);
+    m.connect(turns, "mode", mode);
+    let counts: Vec<NodeId> = (0..shape.queues).map(|at| m.output_of(turns, &format!("count{at}"))).collect();
+    let count = m.choose(class, &counts);
+    let full = m.is(count, shape.depth.into());
+    let room = m.not(full);
+    let accepted = m.and(enqueue, room);
+    m.output("accepted", accepted);
+    let refused = m.and(enqueue, full);
+    counter(&mut m, "full", refused);
+    m.connect(turns, "enqueue", accepted);
+    m.connect(turns, "class", class);
+    let (valid, choice) = (m.output_of(turns, "valid"), m.output_of(turns, "choice"));
+    let (fetched_register, fetched) = m.register("fetched", 1, Some(0));
+    let edits = m.instance(design, editing, "editor");
+    let take = m.output_of(edits, "take");
+    let none = m.not(fetched);
+    let free = m.or(none, take);
+    let fetch = m.and(valid, free);
+    let next = m.mux(free, valid, fetched);
+    m.set_next(fetched_register, next);
+    m.connect(turns, "take", fetch);
+
+    let places = places(&mut m, shape, (accepted, class), (fetch, choice));
+    let all = m.concat(&entry);
+    let memory = m.memory("entries", m.width(all), shape.queues * shape.depth, Vec::new());
+    m.promise_no_collision(memory);
+    m.write(memory, accepted, places.write, all);
+    let next = m.read_clocked(memory, places.read, Some(fetch));
+    let lengths = m.memory("lengths", Shape::LENGTH, shape.queues * shape.depth, Vec::new());
+    m.write(lengths, accepted, places.write, bytes);
+    for at in 0..shape.queues {
+        let quantum = m.input(&format!("quantum{at}"), Shape::LENGTH);
+        m.connect(turns, &format!("quantum{at}"), quantum);
+        let length = m.read(lengths, places.heads[at as usize]);
+        m.connect(turns, &format!("length{at}"), length);
+        m.output(&format!("count{at}"), counts[at as usize]);
+    }
+
+    // What is sent, and what of it is there.
+    let mut low = m.width(next);
+    let fetched_fields: Vec<NodeId> = fields(shape)
+        .iter()
+        .map(|(_, width)| {
+            low -= width;
+            m.slice(next, low, *width)
+        })
+        .collect();
+    m.connect(edits, "start", fetched);
+    for (at, name) in ["emitted", "emitted_bytes", "payload_from"].iter().enumerate() {
+        m.connect(edits, name, fetched_fields[at]);
+    }
+    let (input_register, input) = m.register("input_now", shape.port_bits(), None);
+    let (slot_register, slot) = m.register("slot_now", shape.slot_bits(), None);
+    for (register, value) in [(input_register, fetched_fields[3]), (slot_register, fetched_fields[4])] {
+        m.set_next(register, value);
+        m.set_enable(register, take);
+    }
+    read(&mut m, shape, edits, (input, slot));
+    let done = m.output_of(edits, "done");
+    for (name, value) in [("done", done), ("done_input", input), ("done_slot", slot)] {
+        m.output(name, value);
+    }
+    let (beat, there) = m.stream_from(edits, "m");
+    m.connect_ready(edits, "m", output.ready);
+    m.drive_stream(&output, &beat, there);
+    design.add(m.finish())
+}
+
+/// Where a queue's next frame is written and read.
+struct Places {
+    write: NodeId,
+    read: NodeId,
+    heads: Vec<NodeId>,
+}
+
+fn places(
+    m: &mut ModuleBuilder,
+    shape: &Shape,
+    (accepted, class): (NodeId, NodeId),
+    (fetch, choice): (NodeId, NodeId),
+) -> Places {
+    let bits = millrace_netlist::address_width(shape.depth);
+    let mut ends = |name: &str, queue: NodeId, moves: NodeId| -> Vec<NodeId> {
+        let each = (0..shape.queues).map(|at| {
+            let (register, place) = m.register(&format!("{name}{at}"), bits, Some(0));
+            let (next, own) = (m.add_number(place, 1), m.is(queue, at.into()));
+            let enable = m.and(own, moves);
+            m.set_next(register, next);
+            m.set_enable(register, enable);
+            let number = m.number(shape.class_bits(), at.into());
+            let all = m.concat(&[number, place]);
+            m.resize(all, millrace_netlist::address_width(shape.queues * shape.depth))
+        });
+        each.collect()
+    };
+    let heads = ends("head", choice, fetch);
+    let tails = ends("tail", class, accepted);
+    Places { write: m.choose(class, &tails), read: m.choose(choice, &heads), heads }
+}
+
+/// Connects the editor with the memory of the port where its frame came in.
+fn read(
+    m: &mut ModuleBuilder,
+    shape: &Shape,
+    edits: millrace_netlist::InstanceId,
+    (input, slot): (NodeId, NodeId),
+) {
+    let (reads, word) = (m.output_of(edits, "read"), m.output_of(edits, "word"));
+    let (mut written, mut writing, mut data) = (Vec::new(), Vec::new(), Vec::new());
+    for port in 0..shape.ports {
+        written.push(m.input(&format!("written{port}"), shape.word_bits() + 1));
+        writing.push(m.input(&format!("writing{port}"), shape.slots));
+        data.push(m.input(&format!("data{port}"), shape.editor().stored()));
+        let own = m.is(input, port.into());
+        let enable = m.and(reads, own);
+        m.output(&format!("read{port}"), enable);
+    }
+    let (written, writing) = (m.choose(input, &written), m.choose(input, &writing));
+    let flags: Vec<NodeId> = (0..shape.slots).map(|at| m.bit(writing, at)).collect();
+    let comes = m.choose(slot, &flags);
+    let whole = m.not(comes);
+    let wide = m.resize(word, shape.word_bits() + 1);
+    let there = m.lt(wide, written);
+    let available = m.or(whole, there);
+    m.connect(edits, "available", available);
+    let stored = m.choose(input, &data);
+    m.connect(edits, "stored", stored);
+    let address = m.concat(&[slot, word]);
+    m.output("address", address);
+}
