@@ -7,10 +7,12 @@ mod arbiter;
 mod fifo;
 #[cfg(test)]
 mod proofs;
+mod registers;
 mod slice;
 
 pub use arbiter::{priority_arbiter, round_robin_arbiter};
 pub use fifo::fifo;
+pub use registers::{avalon_mm, axi4_lite};
 pub use slice::register_slice;
 
 use crate::*;

@@ -1,15 +1,17 @@
 //! The hardware of a program: a pipeline for each stage.
 
-use crate::assemble::{assemble, unit_of};
+use crate::assemble::{assemble, software_ports, unit_of, units_of};
 use crate::convert::convert;
+use crate::driver::Driver;
 use crate::emit::{Ports, emit, object};
 use crate::graph::Node;
+use crate::map::RegisterMap;
 use crate::refusal::{Construct, Refusal};
 use crate::report::{AccessReport, Report, StageReport, TableReport};
 use crate::running::Running;
 use crate::schedule::{Schedule, schedule};
 use crate::software_port::SoftwarePort;
-use crate::stage::{Dataflow, Unit, input_width};
+use crate::stage::{Dataflow, input_width};
 use crate::tables::TableUnit;
 use millrace_midend::cfg::flatten;
 use millrace_midend::order::may_set;
@@ -119,16 +121,39 @@ impl Hardware {
 
     /// The design of a stage. With `observed`, what it asks the units of its tables are outputs.
     pub(crate) fn design(&self, stage: &Stage, observed: bool) -> Design {
-        let accesses = (stage.dataflow.accesses.as_slice(), &stage.ports);
+        let accesses = (stage.dataflow.accesses.as_slice(), stage.placed.access.as_slice(), &stage.ports);
         assemble(&self.program, stage.pipeline.clone(), accesses, &self.units, observed)
     }
 
     /// The ports of software to the units of a stage, in the order of the ports of its design.
     pub fn software_ports(&self, part: Part) -> Vec<SoftwarePort> {
         let Some(stage) = self.stages.iter().find(|stage| stage.part == part) else { return Vec::new() };
-        let accesses = &stage.dataflow.accesses;
-        let used = |unit: &&TableUnit| accesses.iter().any(|access| access.unit == Unit::Lookup(unit.table));
-        self.units.iter().filter(used).map(|unit| unit.software_port(&self.program)).collect()
+        let (ports, bank) = software_ports(&self.program, &units_of(&self.units, &stage.dataflow.accesses));
+        ports.into_iter().map(|(_, port)| port).chain(bank).collect()
+    }
+
+    /// What writes the tables of a stage: by the numbers of [`Hardware::software_ports`].
+    pub fn driver(&self, part: Part) -> Driver {
+        let stage = self.stages.iter().find(|stage| stage.part == part);
+        let accesses = stage.map_or(&[][..], |stage| stage.dataflow.accesses.as_slice());
+        let (ports, _) = software_ports(&self.program, &units_of(&self.units, accesses));
+        let numbered = ports.iter().enumerate().filter_map(|(number, (table, _))| {
+            let unit = self.units.iter().find(|unit| unit.table == *table)?;
+            Some((number, unit.clone()))
+        });
+        Driver::new(numbered)
+    }
+
+    /// The registers by which a processor reaches all of it. A port that stages share, such as that of the bank, is to be connected to
+    /// each of them.
+    pub fn register_map(&self) -> RegisterMap {
+        let ports = self.stages.iter().flat_map(|stage| self.software_ports(stage.part));
+        RegisterMap::new(&self.program, ports, &self.units)
+    }
+
+    /// How many entries the units of tables hold, where that is less than anything.
+    pub fn capacities(&self) -> impl Iterator<Item = (TableId, u64)> {
+        self.units.iter().filter_map(|unit| Some((unit.table, unit.capacity()?)))
     }
 
     /// What the hardware is like.
@@ -152,7 +177,7 @@ impl Hardware {
             kind: unit.kind.name(),
             key_bits: unit.key(),
             declared: self.program.tables[unit.table].size,
-            capacity: unit.capacity(),
+            capacity: unit.capacity().unwrap_or(self.program.tables[unit.table].entries.len() as u64),
             storage_bits: unit.storage(),
         };
         self.units.iter().filter(used).map(report).collect()

@@ -22,6 +22,7 @@
 
 mod assemble;
 mod convert;
+mod driver;
 mod emit;
 #[cfg(test)]
 mod evaluate;
@@ -29,6 +30,7 @@ mod frame_bits;
 mod graph;
 mod hardware;
 pub mod limits;
+pub mod map;
 mod refusal;
 mod report;
 mod running;
@@ -42,6 +44,7 @@ mod units;
 #[cfg(test)]
 mod tests;
 
+pub use driver::{Device, Driver, DriverError};
 pub use hardware::{Hardware, Options, Part};
 pub use refusal::{Construct, Refusal};
 pub use report::{AccessReport, Report, StageReport, TableReport};

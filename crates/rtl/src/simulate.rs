@@ -1,14 +1,17 @@
 //! A stage in simulation: a frame goes in, cycles pass, units answer, what is said comes out.
 
-use crate::assemble::unit_of;
+use crate::assemble::{software_ports, unit_of, units_of};
+use crate::driver::{Device, Driver, DriverError};
 use crate::frame_bits::frame_bits;
 use crate::hardware::{Hardware, Stage};
+use crate::software_port::{READ_LATENCY, SoftwarePort};
 use crate::stage::{Input, Output, Unit};
-use crate::tables::{Contents, Full, TableUnit};
+use crate::tables::Full;
 use crate::units::Objects;
 use millrace_netlist::{SignalId, SignalKind, Simulator};
 use millrace_pipeline::{Bits, Type};
 use millrace_state::State;
+use std::convert::Infallible;
 
 /// The pipeline of a stage, running.
 pub(crate) struct Simulation {
@@ -20,14 +23,59 @@ pub(crate) struct Simulation {
     outputs: Vec<(Output, SignalId)>,
     /// In the order of the program.
     accesses: Vec<Access>,
-    tables: Vec<Table>,
+    driver: Driver,
+    /// Enable, address and data of writes, by port of software.
+    ports: Vec<[SignalId; 3]>,
+    bank: Option<BankPins>,
     latency: u32,
 }
 
-/// A table that has units in the design.
-struct Table {
-    contents: Contents,
-    write: [Option<SignalId>; 3],
+/// The port of the bank.
+#[derive(Clone, Copy)]
+struct BankPins {
+    write: [SignalId; 3],
+    read_enable: SignalId,
+    read: SignalId,
+}
+
+/// The ports of software of a simulated design.
+struct Pins<'a> {
+    simulator: &'a mut Simulator,
+    ports: &'a [[SignalId; 3]],
+    bank: Option<BankPins>,
+}
+
+impl Pins<'_> {
+    fn put(&mut self, [enable, address, data]: [SignalId; 3], at: u64, word: &Bits) {
+        self.simulator.set_u64(enable, 1);
+        self.simulator.set_u64(address, at);
+        self.simulator.set(data, word);
+        self.simulator.step();
+        self.simulator.set_u64(enable, 0);
+    }
+}
+
+impl Device for Pins<'_> {
+    type Error = Infallible;
+
+    fn write(&mut self, port: usize, address: u64, word: &Bits) -> Result<(), Infallible> {
+        self.put(self.ports[port], address, word);
+        Ok(())
+    }
+
+    fn use_bank(&mut self, bank: bool) -> Result<(), Infallible> {
+        let Some(BankPins { write, read_enable, read }) = self.bank else { return Ok(()) };
+        self.put(write, 0, &Bits::new(2, bank.into()));
+        loop {
+            self.simulator.set_u64(read_enable, 1);
+            self.simulator.step();
+            self.simulator.set_u64(read_enable, 0);
+            (1..READ_LATENCY).for_each(|_| self.simulator.step());
+            if self.simulator.get_u64(read) == 2 | u64::from(bank) {
+                return Ok(());
+            }
+        }
+    }
 }
 
 struct Access {
@@ -73,15 +121,22 @@ impl Simulation {
                 latency: access.latency,
             });
         }
-        let used = |unit: &&TableUnit| {
-            dataflow.accesses.iter().any(|access| access.unit == Unit::Lookup(unit.table))
+        let units = units_of(&hardware.units, &dataflow.accesses);
+        let (software, bank) = software_ports(&hardware.program, &units);
+        let port = |port: &SoftwarePort, what: &str| {
+            let name = port.port(what);
+            input(&name).ok_or_else(|| format!("there is no input {name}"))
         };
-        let tables = hardware.units.iter().filter(used).map(|unit| {
-            let port = unit.software_port(&hardware.program);
-            let write = ["write_enable", "write_address", "write_data"].map(|what| input(&port.port(what)));
-            Table { contents: Contents::new(unit.clone()), write }
+        let write = |of: &SoftwarePort| -> Result<[SignalId; 3], String> {
+            Ok([port(of, "write_enable")?, port(of, "write_address")?, port(of, "write_data")?])
+        };
+        let writes = software.iter().map(|(_, port)| write(port)).collect::<Result<Vec<_>, String>>()?;
+        let driver = hardware.driver(stage.part);
+        let bank = bank.map(|of| -> Result<BankPins, String> {
+            let (read_enable, read) = (port(&of, "read_enable")?, output(&of.port("read_data"))?);
+            Ok(BankPins { write: write(&of)?, read_enable, read })
         });
-        let tables = tables.collect();
+        let bank = bank.transpose()?;
         let outputs = dataflow.outputs.iter().zip(&ports.outputs);
         let inputs = dataflow.inputs.iter().zip(&ports.inputs);
         Ok(Simulation {
@@ -93,7 +148,9 @@ impl Simulation {
                 .map(|((of, _), name)| Ok((*of, output(name)?)))
                 .collect::<Result<_, String>>()?,
             accesses,
-            tables,
+            driver,
+            ports: writes,
+            bank,
             latency: schedule.latency,
             simulator,
         })
@@ -152,19 +209,14 @@ impl Simulation {
         Ok(said)
     }
 
-    /// Writes what has changed in tables since the last frame, a word in each cycle.
+    /// Writes what has changed in tables since the last frame.
     fn write_tables(&mut self, state: &State) -> Result<(), Full> {
-        for Table { contents, write } in &mut self.tables {
-            let [Some(enable), Some(address), Some(data)] = *write else { continue };
-            for (at, word) in contents.changes(state)? {
-                self.simulator.set_u64(enable, 1);
-                self.simulator.set_u64(address, at.into());
-                self.simulator.set(data, &word);
-                self.simulator.step();
-            }
-            self.simulator.set_u64(enable, 0);
+        let mut pins = Pins { simulator: &mut self.simulator, ports: &self.ports, bank: self.bank };
+        match self.driver.update(state, &mut pins) {
+            Ok(_) => Ok(()),
+            Err(DriverError::Full(full)) => Err(full),
+            Err(DriverError::Device(never)) => match never {},
         }
-        Ok(())
     }
 
     fn set_valid(&mut self, value: u64) {
