@@ -103,7 +103,7 @@ impl Engines {
         let mut engines = Engines::interpreted(program);
         match kind {
             EngineKind::Interp => {}
-            EngineKind::Rtl => engines.other = Some(Box::new(Simulated::new(program)?)),
+            EngineKind::Rtl => engines.other = Some(Box::new(Simulated::new(program, state)?)),
             EngineKind::Jit => engines.code = Some(compile().map_err(failed)?),
             EngineKind::Fastest => match compile() {
                 Ok(code) => engines.code = Some(code),

@@ -5,7 +5,8 @@ use crate::{Context, Ended, Engine, EngineError, Stage};
 use millrace_interp::{Observer, World};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::{HeaderId, Program, SlotId};
-use millrace_rtl::{Frame, Hardware, Objects, Options, Part, Running, Said};
+use millrace_rtl::{Frame, Hardware, Objects, Options, Part, Refusal, Running, Said};
+use millrace_state::State;
 use std::sync::Arc;
 
 /// The simulated hardware as an engine. Its packets are kept as the interpreter keeps them.
@@ -16,13 +17,20 @@ pub(crate) struct Simulated {
 }
 
 impl Simulated {
-    /// For a verified program.
+    /// For a verified program, whose tables take no more entries than its hardware holds.
     ///
     /// # Errors
     /// What hardware cannot do of it.
-    pub(crate) fn new(program: &Arc<Program>) -> Result<Simulated, EngineError> {
-        let hardware = Hardware::new(Arc::clone(program), Options::default()).and_then(Hardware::simulate);
-        let hardware = hardware.map_err(|refusal| EngineError(refusal.to_string()))?;
+    pub(crate) fn new(program: &Arc<Program>, state: &State) -> Result<Simulated, EngineError> {
+        let refused = |refusal: Refusal| EngineError(refusal.to_string());
+        let hardware = Hardware::new(Arc::clone(program), Options::default()).map_err(refused)?;
+        let capacities: Vec<_> = hardware.capacities().collect();
+        let hardware = hardware.simulate().map_err(refused)?;
+        let mut tables = state.tables();
+        for (table, entries) in capacities {
+            tables.set_capacity(table, u32::try_from(entries).unwrap_or(u32::MAX));
+        }
+        drop(tables);
         Ok(Simulated { program: Arc::clone(program), hardware })
     }
 

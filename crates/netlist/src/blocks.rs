@@ -9,6 +9,7 @@ mod editor;
 mod fifo;
 #[cfg(test)]
 mod proofs;
+mod registers;
 mod scheduler;
 mod slice;
 mod xgmii;
@@ -16,6 +17,7 @@ mod xgmii;
 pub use arbiter::{priority_arbiter, round_robin_arbiter};
 pub use editor::{EditorShape, editor};
 pub use fifo::fifo;
+pub use registers::{avalon_mm, axi4_lite};
 pub use scheduler::{Discipline, scheduler};
 pub use slice::register_slice;
 pub use xgmii::{RECEIVE_COUNTERS, TRANSMIT_COUNTERS, xgmii_receive, xgmii_transmit};

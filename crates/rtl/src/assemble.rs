@@ -6,10 +6,15 @@
 //!
 //! The stage takes a frame in a cycle in which `valid` and `ready` are 1. `ready` is 0 in the cycles after a frame that another has to
 //! wait for the sake of an object, and while a write of software waits for a memory.
+//!
+//! The bank of tables that a frame meets is that of the register `bank` in the cycle in which the frame comes. It goes along with the
+//! frame: a unit that is asked in cycle n of the pipeline has it n cycles later. So software that writes the register changes all tables
+//! between two frames.
 
 use crate::emit::{AccessPorts, Ports, parameters_port};
 use crate::objects::{Kind, ObjectUnit, message_width, number_width};
 use crate::slots::Slot;
+use crate::software_port::{PortKind, READ_LATENCY, SoftwarePort};
 use crate::stage::{Access, ObjectKey, Unit};
 use crate::tables::TableUnit;
 use millrace_netlist::{Design, InstanceId, Module, ModuleBuilder, ModuleId, NodeId};
@@ -21,6 +26,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) program: &'a Program,
     pub(crate) pipeline: Module,
     pub(crate) accesses: &'a [Access],
+    /// The cycle of each.
+    pub(crate) cycles: &'a [u32],
     pub(crate) ports: &'a Ports,
     pub(crate) tables: &'a [TableUnit],
     pub(crate) objects: &'a [ObjectUnit],
@@ -38,15 +45,52 @@ pub(crate) fn unit_of<'a>(units: &'a [TableUnit], access: &Access) -> Option<&'a
     }
 }
 
+/// The units that some accesses need.
+pub(crate) fn units_of<'a>(units: &'a [TableUnit], accesses: &[Access]) -> Vec<&'a TableUnit> {
+    let used = |unit: &&TableUnit| accesses.iter().any(|access| access.unit == Unit::Lookup(unit.table));
+    units.iter().filter(used).collect()
+}
+
+/// The names of what may have a port of software.
+fn names(program: &Program) -> impl Iterator<Item = &str> {
+    let tables = program.tables.values().flat_map(|table| {
+        let counter = table.direct_counter.iter().map(|counter| counter.name.as_str());
+        let meter = table.direct_meter.iter().map(|meter| meter.name.as_str());
+        [table.name.as_str()].into_iter().chain(counter).chain(meter)
+    });
+    let arrays = program.registers.values().map(|register| register.name.as_str());
+    let arrays = arrays.chain(program.counters.values().map(|counter| counter.name.as_str()));
+    let arrays = arrays.chain(program.meters.values().map(|meter| meter.name.as_str()));
+    let others = program.value_sets.values().map(|set| set.name.as_str());
+    let others = others.chain(program.hashes.values().map(|hash| hash.name.as_str()));
+    tables.chain(arrays).chain(others)
+}
+
+/// The ports of software to some units: those of the units, each with its table, then that of the bank.
+pub(crate) fn software_ports(
+    program: &Program,
+    units: &[&TableUnit],
+) -> (Vec<(TableId, SoftwarePort)>, Option<SoftwarePort>) {
+    let ports = units.iter().filter_map(|unit| Some((unit.table, unit.software_port(program)?)));
+    let ports: Vec<(TableId, SoftwarePort)> = ports.collect();
+    let mut object = "bank".to_owned();
+    while names(program).any(|name| name == object) {
+        object.push('_');
+    }
+    let bank =
+        SoftwarePort { object, kind: PortKind::Bank, words: 1, width: 2, readable: true, writable: true };
+    let bank = (!ports.is_empty()).then_some(bank);
+    (ports, bank)
+}
+
 /// Connects a pipeline and its units.
 pub(crate) fn assemble(parts: Parts<'_>) -> Design {
     let name = parts.pipeline.name.clone();
     let mut design = Design::new();
     let mut modules: BTreeMap<TableId, ModuleId> = BTreeMap::new();
-    let used =
-        |unit: &&TableUnit| parts.accesses.iter().any(|access| access.unit == Unit::Lookup(unit.table));
-    for unit in parts.tables.iter().filter(used) {
-        let module = unit.module(&format!("{name}_{}", parts.program.tables[unit.table].name));
+    for unit in units_of(parts.tables, parts.accesses) {
+        let table = &parts.program.tables[unit.table];
+        let module = unit.module(parts.program, &format!("{name}_{}", table.name));
         modules.insert(unit.table, design.add(module));
     }
     let objects: Vec<ModuleId> = (parts.objects.iter())
@@ -83,11 +127,15 @@ struct Top<'a> {
 
 impl Top<'_> {
     fn tables(&mut self, parts: &Parts<'_>, modules: &BTreeMap<TableId, ModuleId>) {
-        let mut writes: BTreeMap<TableId, [NodeId; 3]> = BTreeMap::new();
-        for unit in parts.tables.iter().filter(|unit| modules.contains_key(&unit.table)) {
-            writes.insert(unit.table, unit.software_port(parts.program).write_inputs(&mut self.m));
-        }
-        for (number, (access, ports)) in parts.accesses.iter().zip(&parts.ports.accesses).enumerate() {
+        let (software, bank) = software_ports(parts.program, &units_of(parts.tables, parts.accesses));
+        let writes = software.into_iter().map(|(table, port)| (table, port.write_inputs(&mut self.m)));
+        let writes: BTreeMap<TableId, [NodeId; 3]> = writes.collect();
+        let asked = parts.accesses.iter().zip(parts.cycles);
+        let asked = asked.filter_map(|(access, cycle)| Some((unit_of(parts.tables, access)?, *cycle)));
+        let last = asked.map(|(unit, cycle)| cycle + unit.latency()).max().unwrap_or(0);
+        let banks = bank.map(|port| banks(&mut self.m, &port, last)).unwrap_or_default();
+        let accesses = parts.accesses.iter().zip(&parts.ports.accesses).zip(parts.cycles);
+        for (number, ((access, ports), cycle)) in accesses.enumerate() {
             let Some(unit) = unit_of(parts.tables, access) else { continue };
             let lookup = self.m.instance(self.design, modules[&unit.table], &format!("lookup{number}"));
             let keys: Vec<NodeId> = self.inputs(ports);
@@ -95,10 +143,15 @@ impl Top<'_> {
                 let key = self.m.concat(&keys);
                 self.m.connect(lookup, "key", key);
             }
-            let [enable, address, data] = writes[&unit.table];
-            for (port, value) in [("write_enable", enable), ("write_address", address), ("write_data", data)]
-            {
-                self.m.connect(lookup, port, value);
+            if let Some([enable, address, data]) = writes.get(&unit.table).copied() {
+                let bank = banks[*cycle as usize];
+                let inputs = [
+                    ("write_enable", enable),
+                    ("write_address", address),
+                    ("write_data", data),
+                    ("bank", bank),
+                ];
+                inputs.into_iter().for_each(|(port, value)| self.m.connect(lookup, port, value));
             }
             if let Some(port) = &ports.answer {
                 let answer = self.m.output_of(lookup, "answer");
@@ -248,4 +301,30 @@ pub(crate) fn is_own(key: ObjectKey, stages: usize) -> bool {
         ObjectKey::ValueSet(_) | ObjectKey::Messages | ObjectKey::Hash(_) => true,
         _ => stages == 1,
     }
+}
+
+/// The bank of frames that came so many cycles ago, from 0 to `last`. Bit 0 of the port is the bank of frames that come; bit 1 says that
+/// all frames in the stage meet that one.
+fn banks(m: &mut ModuleBuilder, port: &SoftwarePort, last: u32) -> Vec<NodeId> {
+    let [enable, _, data] = port.write_inputs(m);
+    let [_, _] = port.read_inputs(m);
+    let (register, bank) = m.register("bank", 1, Some(0));
+    let next = m.bit(data, 0);
+    m.set_next(register, next);
+    m.set_enable(register, enable);
+    let mut banks = vec![bank];
+    for cycle in 1..=last {
+        let before = banks[cycle as usize - 1];
+        banks.push(m.delayed(&format!("bank_{cycle}"), before, Some(0)));
+    }
+    let all = m.concat(&banks);
+    let (ones, any) = (m.reduce_and(all), m.reduce_or(all));
+    let zeros = m.not(any);
+    let settled = m.or(ones, zeros);
+    let mut read = m.concat(&[settled, bank]);
+    for cycle in 1..=READ_LATENCY {
+        read = m.delayed(&format!("bank_read_{cycle}"), read, Some(0));
+    }
+    port.read_output(m, read);
+    banks
 }

@@ -1,9 +1,11 @@
 //! The hardware of a program: a pipeline for each stage.
 
-use crate::assemble::{Parts, assemble, is_own, unit_of};
+use crate::assemble::{Parts, assemble, is_own, software_ports, unit_of, units_of};
 use crate::convert::convert;
+use crate::driver::Driver;
 use crate::emit::{Ports, emit, object};
 use crate::graph::Node;
+use crate::map::RegisterMap;
 use crate::objects::ObjectUnit;
 use crate::refusal::{Construct, Refusal};
 use crate::report::{AccessReport, ObjectReport, OutsideReport, Report, StageReport, TableReport, frames};
@@ -11,7 +13,7 @@ use crate::running::Running;
 use crate::schedule::{Schedule, schedule};
 use crate::slots::Slot;
 use crate::software_port::SoftwarePort;
-use crate::stage::{Dataflow, Input, ObjectKey, Unit, input_width};
+use crate::stage::{Dataflow, Input, ObjectKey, input_width};
 use crate::tables::TableUnit;
 use millrace_midend::cfg::flatten;
 use millrace_midend::order::may_set;
@@ -128,6 +130,7 @@ impl Hardware {
             program: &self.program,
             pipeline: stage.pipeline.clone(),
             accesses: &stage.dataflow.accesses,
+            cycles: &stage.placed.access,
             ports: &stage.ports,
             tables: &self.units,
             objects: &stage.objects,
@@ -139,10 +142,33 @@ impl Hardware {
     /// The ports of software to the units of a stage, in the order of the ports of its design.
     pub fn software_ports(&self, part: Part) -> Vec<SoftwarePort> {
         let Some(stage) = self.stages.iter().find(|stage| stage.part == part) else { return Vec::new() };
-        let accesses = &stage.dataflow.accesses;
-        let used = |unit: &&TableUnit| accesses.iter().any(|access| access.unit == Unit::Lookup(unit.table));
-        let tables = self.units.iter().filter(used).map(|unit| unit.software_port(&self.program));
-        tables.chain(stage.objects.iter().map(ObjectUnit::port)).collect()
+        let (ports, bank) = software_ports(&self.program, &units_of(&self.units, &stage.dataflow.accesses));
+        let objects = stage.objects.iter().map(ObjectUnit::port);
+        ports.into_iter().map(|(_, port)| port).chain(bank).chain(objects).collect()
+    }
+
+    /// What writes the tables of a stage: by the numbers of [`Hardware::software_ports`].
+    pub fn driver(&self, part: Part) -> Driver {
+        let stage = self.stages.iter().find(|stage| stage.part == part);
+        let accesses = stage.map_or(&[][..], |stage| stage.dataflow.accesses.as_slice());
+        let (ports, _) = software_ports(&self.program, &units_of(&self.units, accesses));
+        let numbered = ports.iter().enumerate().filter_map(|(number, (table, _))| {
+            let unit = self.units.iter().find(|unit| unit.table == *table)?;
+            Some((number, unit.clone()))
+        });
+        Driver::new(numbered)
+    }
+
+    /// The registers by which a processor reaches all of it. A port that stages share, such as that of the bank, is to be connected to
+    /// each of them.
+    pub fn register_map(&self) -> RegisterMap {
+        let ports = self.stages.iter().flat_map(|stage| self.software_ports(stage.part));
+        RegisterMap::new(&self.program, ports, &self.units)
+    }
+
+    /// How many entries the units of tables hold, where that is less than anything.
+    pub fn capacities(&self) -> impl Iterator<Item = (TableId, u64)> {
+        self.units.iter().filter_map(|unit| Some((unit.table, unit.capacity()?)))
     }
 
     /// What the hardware is like.
@@ -237,7 +263,7 @@ impl Hardware {
             kind: unit.kind.name(),
             key_bits: unit.key(),
             declared: self.program.tables[unit.table].size,
-            capacity: unit.capacity(),
+            capacity: unit.capacity().unwrap_or(self.program.tables[unit.table].entries.len() as u64),
             storage_bits: unit.storage(),
         };
         self.units.iter().filter(used).map(report).collect()

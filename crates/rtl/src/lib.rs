@@ -24,6 +24,7 @@
 mod assemble;
 mod convert;
 pub mod device;
+mod driver;
 mod emit;
 #[cfg(test)]
 mod evaluate;
@@ -32,7 +33,9 @@ mod frame_bits;
 mod graph;
 mod hardware;
 pub mod limits;
+pub mod map;
 mod objects;
+mod pins;
 mod refusal;
 mod report;
 mod running;
@@ -48,6 +51,7 @@ mod units;
 mod tests;
 
 pub use device::{Device, DeviceOptions};
+pub use driver::{Driver, DriverError, SoftwareAccess};
 pub use hardware::{Hardware, Options, Part};
 pub use refusal::{Construct, Refusal};
 pub use report::{AccessReport, ObjectReport, OutsideReport, Report, StageReport, TableReport, line_rate};

@@ -1,11 +1,13 @@
 //! A stage in simulation: a frame goes in, cycles pass, units answer, what is said comes out.
 
-use crate::assemble::unit_of;
+use crate::assemble::{software_ports, unit_of, units_of};
+use crate::driver::{Driver, DriverError};
 use crate::frame_bits::frame_bits;
 use crate::hardware::{Hardware, Stage};
 use crate::objects::{Synced, bring_back};
+use crate::pins::{Attached, Pins};
 use crate::stage::{Input, Output, Unit};
-use crate::tables::{Contents, Full, TableUnit};
+use crate::tables::Full;
 use crate::units::Objects;
 use millrace_netlist::{SignalId, SignalKind, Simulator};
 use millrace_pipeline::{Bits, Type};
@@ -21,17 +23,12 @@ pub(crate) struct Simulation {
     outputs: Vec<(Output, SignalId)>,
     /// In the order of the program.
     accesses: Vec<Access>,
-    tables: Vec<Table>,
+    driver: Driver,
+    pins: Pins,
     objects: Vec<Synced>,
     ready: SignalId,
     latency: u32,
     interval: u32,
-}
-
-/// A table that has units in the design.
-struct Table {
-    contents: Contents,
-    write: [Option<SignalId>; 3],
 }
 
 struct Access {
@@ -80,15 +77,11 @@ impl Simulation {
                 latency: access.latency,
             });
         }
-        let used = |unit: &&TableUnit| {
-            dataflow.accesses.iter().any(|access| access.unit == Unit::Lookup(unit.table))
-        };
-        let tables = hardware.units.iter().filter(used).map(|unit| {
-            let port = unit.software_port(&hardware.program);
-            let write = ["write_enable", "write_address", "write_data"].map(|what| input(&port.port(what)));
-            Table { contents: Contents::new(unit.clone()), write }
-        });
-        let tables = tables.collect();
+        let units = units_of(&hardware.units, &dataflow.accesses);
+        let (software, bank) = software_ports(&hardware.program, &units);
+        let tables = software.iter().map(|(_, port)| port);
+        let pins = Pins::find(&simulator, "", tables, bank.as_ref())?;
+        let driver = hardware.driver(stage.part);
         let outputs = dataflow.outputs.iter().zip(&ports.outputs);
         let inputs = dataflow.inputs.iter().zip(&ports.inputs);
         Ok(Simulation {
@@ -100,7 +93,8 @@ impl Simulation {
                 .map(|((of, _), name)| Ok((*of, output(name)?)))
                 .collect::<Result<_, String>>()?,
             accesses,
-            tables,
+            driver,
+            pins,
             objects: stage.objects.iter().map(|unit| Synced::new(unit.clone(), &simulator)).collect(),
             ready: output("ready")?,
             latency: schedule.latency,
@@ -249,19 +243,14 @@ impl Simulation {
         }
     }
 
-    /// Writes what has changed in tables since the last frame, a word in each cycle.
+    /// Writes what has changed in tables since the last frame.
     fn write_tables(&mut self, state: &State) -> Result<(), Full> {
-        for Table { contents, write } in &mut self.tables {
-            let [Some(enable), Some(address), Some(data)] = *write else { continue };
-            for (at, word) in contents.changes(state)? {
-                self.simulator.set_u64(enable, 1);
-                self.simulator.set_u64(address, at.into());
-                self.simulator.set(data, &word);
-                self.simulator.step();
-            }
-            self.simulator.set_u64(enable, 0);
+        let (pins, simulator, edge) = (&self.pins, &mut self.simulator, &mut Simulator::step);
+        match self.driver.update(state, &mut Attached { pins, simulator, edge }) {
+            Ok(_) => Ok(()),
+            Err(DriverError::Full(full)) => Err(full),
+            Err(DriverError::Device(never)) => match never {},
         }
-        Ok(())
     }
 
     fn set_valid(&mut self, value: u64) {

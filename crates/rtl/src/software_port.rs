@@ -90,7 +90,6 @@ impl SoftwarePort {
     }
 
     /// Adds the inputs of reads to a module: enable, address.
-    #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) fn read_inputs(&self, m: &mut ModuleBuilder) -> [NodeId; 2] {
         let enable = m.input(&self.port("read_enable"), 1);
         let address = m.input(&self.port("read_address"), self.address_width());
@@ -98,7 +97,6 @@ impl SoftwarePort {
     }
 
     /// Adds the output of reads to a module, of data that are there [`READ_LATENCY`] cycles after the request.
-    #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) fn read_output(&self, m: &mut ModuleBuilder, data: NodeId) -> OutputId {
         m.output(&self.port("read_data"), data)
     }

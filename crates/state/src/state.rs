@@ -209,6 +209,11 @@ impl State {
         let mut own = Own::new(self.own.domain.clone(), self.own.hashes.clone());
         let (mut made, shared) = make(&self.schema, &mut own, &Vacant::default())?;
         made.plugins = tables.plugins.clone();
+        for id in self.schema.program.tables.keys() {
+            if let Some(capacity) = tables.capacities[id] {
+                made.set_capacity(id, capacity);
+            }
+        }
         // It has what the program had when it was made, whatever quotas say by now.
         tables.charge.leave();
         made.charge.move_to(&self.account);

@@ -6,10 +6,11 @@ use crate::journal::Undo;
 use crate::plugins::PluginHost;
 use crate::prices;
 use crate::schema::Schema;
-use millrace_pipeline::entity::PrimaryMap;
+use millrace_pipeline::entity::{PrimaryMap, SecondaryMap};
 use millrace_pipeline::*;
 use millrace_tables::{self as tables, ActionProfile, CounterArray, engines::Domain};
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -36,6 +37,10 @@ pub struct Tables {
     pub(crate) plugins: Option<Arc<dyn PluginHost>>,
     /// Whether a thread waits until there is nothing else to write.
     settling: bool,
+    /// See [`Tables::revision`].
+    revisions: SecondaryMap<TableId, u64>,
+    /// See [`Tables::set_capacity`].
+    pub(crate) capacities: SecondaryMap<TableId, Option<u32>>,
 }
 
 /// What a write makes grow.
@@ -148,6 +153,8 @@ impl Tables {
             counter_writes: 0,
             plugins: None,
             settling: false,
+            revisions: SecondaryMap::new(),
+            capacities: SecondaryMap::new(),
         }
     }
 
@@ -229,6 +236,22 @@ impl Tables {
         if !self.uncommitted.contains(&id) {
             self.uncommitted.push(id);
         }
+        /// Numbers of all tables of all programs, so that a table which another one replaces has another number.
+        static REVISIONS: AtomicU64 = AtomicU64::new(1);
+        self.revisions[id] = REVISIONS.fetch_add(1, Ordering::Relaxed);
         &mut self.tables[id]
+    }
+
+    /// A number that is another one after each write to a table: to its entries, its default action, the members and groups that
+    /// it uses.
+    pub fn revision(&self, id: TableId) -> u64 {
+        self.revisions[id]
+    }
+
+    /// Whoever looks the table up holds so many entries of it at most: more are refused, as beyond the size of the table. What there is
+    /// stays.
+    pub fn set_capacity(&mut self, id: TableId, entries: u32) {
+        self.capacities[id] = Some(entries);
+        self.tables[id].set_capacity(entries);
     }
 }

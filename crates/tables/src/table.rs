@@ -388,6 +388,11 @@ impl Table {
         Ok(index)
     }
 
+    /// From now on the table takes so many entries at most, if its size is not less. Const entries fit always.
+    pub fn set_capacity(&mut self, entries: u32) {
+        self.spec.size = self.spec.size.min(entries);
+    }
+
     fn tell_entries(&self) {
         self.entries.store(self.store.len(), Ordering::Relaxed);
     }

@@ -31,6 +31,11 @@ fn prove(design: &Design) -> Result<(), String> {
 }
 
 #[test]
+fn axi4_lite_answers_each_request_once() {
+    prove(&super::registers::tests::monitored()).unwrap_or_else(|said| panic!("{said}"));
+}
+
+#[test]
 fn a_queue_loses_doubles_and_reorders_nothing() {
     prove(&super::fifo::tests::monitored()).unwrap_or_else(|said| panic!("{said}"));
 }

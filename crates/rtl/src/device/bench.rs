@@ -3,7 +3,9 @@
 use super::build::Device;
 use super::wire::{Received, Receiver, Sender};
 use super::{GROUPS, Link, NODES, Reason};
-use crate::tables::{Contents, Full};
+use crate::driver::{Driver, DriverError};
+use crate::pins::{Attached, Pins};
+use crate::tables::Full;
 use millrace_netlist::{SignalId, SignalKind, Simulator, address_width};
 use millrace_pipeline::Bits;
 use millrace_state::State;
@@ -13,8 +15,8 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Bench {
     simulator: Simulator,
     ports: Vec<Port>,
-    /// The contents of tables, with the ports that write each.
-    tables: Vec<([String; 3], Contents)>,
+    /// What writes the tables of each stage, and by which ports.
+    tables: Vec<(Driver, Pins)>,
     decided: [SignalId; 2],
     bytes: usize,
     inputs: Vec<(u32, Option<SignalId>)>,
@@ -145,12 +147,11 @@ impl Bench {
         }
         let output = |name: &str| simulator.output(name).ok_or_else(|| format!("there is no output {name}"));
         let decided = [output("decided")?, output("decided_port")?];
-        let tables = device.units.iter().map(|(stage, unit)| {
-            let port = unit.software_port(&device.program);
-            let names = ["write_enable", "write_address", "write_data"];
-            (names.map(|what| format!("{stage}.{}", port.port(what))), Contents::new(unit.clone()))
+        let tables = device.software.iter().map(|of| {
+            let pins = Pins::find(&simulator, &format!("{}.", of.stage), &of.ports, of.bank.as_ref())?;
+            Ok((Driver::new(of.units.iter().cloned().enumerate()), pins))
         });
-        let tables = tables.collect();
+        let tables = tables.collect::<Result<_, String>>()?;
         if let Some(up) = simulator.input("ports_up") {
             simulator.set_u64(up, u64::MAX);
         }
@@ -173,34 +174,22 @@ impl Bench {
 
     /// Passes the edge of the clock.
     fn edge(&mut self) {
-        if let Some(record) = &mut self.record {
-            let simulator = &mut self.simulator;
-            let of = |(width, signal): &(u32, Option<SignalId>)| match signal {
-                Some(signal) => simulator.get(*signal),
-                None => Bits::zero(*width),
-            };
-            record.push(self.inputs.iter().map(of).collect());
-        }
-        self.simulator.step();
+        edge(&mut self.simulator, &self.inputs, &mut self.record);
     }
 
-    /// Writes what has changed in tables, a word a cycle.
+    /// Writes what has changed in tables, between two frames.
     ///
     /// # Errors
     /// The entries of a table do not fit its unit.
     pub fn write_tables(&mut self, state: &State) -> Result<(), Full> {
-        for at in 0..self.tables.len() {
-            let (name, contents) = &mut self.tables[at];
-            let (changes, name) = (contents.changes(state)?, name.clone());
-            let ports = name.map(|port| self.simulator.input(&port));
-            let [Some(enable), Some(address), Some(data)] = ports else { continue };
-            for (place, word) in changes {
-                self.simulator.set_u64(enable, 1);
-                self.simulator.set_u64(address, place.into());
-                self.simulator.set(data, &word);
-                self.edge();
+        let Bench { simulator, tables, inputs, record, .. } = self;
+        for (driver, pins) in tables {
+            let pass = &mut |simulator: &mut Simulator| edge(simulator, inputs, record);
+            match driver.update(state, &mut Attached { pins, simulator, edge: pass }) {
+                Ok(_) => {}
+                Err(DriverError::Full(full)) => return Err(full),
+                Err(DriverError::Device(never)) => match never {},
             }
-            self.simulator.set_u64(enable, 0);
         }
         Ok(())
     }
@@ -425,4 +414,16 @@ fn take(simulator: &mut Simulator, stream: &Stream, to: &mut Vec<u8>) {
         let limbs: Vec<u64> = simulator.limbs(data).collect();
         to.extend(limbs.iter().flat_map(|limb| limb.to_le_bytes()).take(count));
     }
+}
+
+/// Passes the edge of the clock; keeps the inputs of the cycle, if they are wanted.
+fn edge(simulator: &mut Simulator, inputs: &[(u32, Option<SignalId>)], record: &mut Option<Vec<Vec<Bits>>>) {
+    if let Some(record) = record {
+        let of = |(width, signal): &(u32, Option<SignalId>)| match signal {
+            Some(signal) => simulator.get(*signal),
+            None => Bits::zero(*width),
+        };
+        record.push(inputs.iter().map(of).collect());
+    }
+    simulator.step();
 }

@@ -10,10 +10,11 @@ use super::shape::Shape;
 use super::stages::Placed;
 use super::transmit::{fields, transmit};
 use super::{DeviceOptions, Reason};
-use crate::assemble::unit_of;
+use crate::assemble::{software_ports, units_of};
 use crate::emit::object;
 use crate::hardware::{Hardware, Part, Stage};
 use crate::refusal::{Construct, Refusal};
+use crate::software_port::SoftwarePort;
 use crate::stage::{Input, Output, Unit};
 use crate::tables::TableUnit;
 use millrace_midend::order::{Order, may_set};
@@ -26,12 +27,21 @@ use std::sync::Arc;
 /// A device: its design, and what is known about it.
 #[derive(Clone, Debug)]
 pub struct Device {
-    pub(super) program: Arc<Program>,
     pub(super) options: DeviceOptions,
     pub(super) design: Design,
     pub(super) report: DeviceReport,
-    /// The units of tables, with the stage that each is in.
-    pub(super) units: Vec<(String, TableUnit)>,
+    /// How software reaches the tables of each stage.
+    pub(super) software: [StageSoftware; 2],
+}
+
+/// The tables of a stage as software has them.
+#[derive(Clone, Debug)]
+pub(super) struct StageSoftware {
+    pub(super) stage: String,
+    /// The ports of its tables, in the order of `units`.
+    pub(super) ports: Vec<SoftwarePort>,
+    pub(super) bank: Option<SoftwarePort>,
+    pub(super) units: Vec<TableUnit>,
 }
 
 impl Device {
@@ -80,15 +90,18 @@ impl Device {
             interval: ingress.placed.interval,
             payload_bits: u64::from(options.ports * options.slots * options.frame) * 8,
         };
-        let units = [ingress, egress].into_iter().flat_map(|stage| {
-            let of = hardware.units.iter().filter(|unit| {
-                let mut accesses = stage.dataflow.accesses.iter();
-                accesses.any(|access| unit_of(std::slice::from_ref(unit), access).is_some())
+        let software = [ingress, egress].map(|stage| {
+            let units = units_of(&hardware.units, &stage.dataflow.accesses);
+            let (tables, bank) = software_ports(&program, &units);
+            let units = tables.iter().filter_map(|(table, _)| {
+                let unit = units.iter().find(|unit| unit.table == *table)?;
+                Some(TableUnit::clone(unit))
             });
-            of.map(|unit| (stage.part.name(), unit.clone()))
+            let units = units.collect();
+            let ports = tables.iter().map(|(_, port)| port.clone()).collect();
+            StageSoftware { stage: stage.part.name(), ports, bank, units }
         });
-        let units = units.collect();
-        Ok(Device { options, design, report, units, program })
+        Ok(Device { options, design, report, software })
     }
 
     /// The design.
@@ -441,9 +454,11 @@ impl<'a> Top<'a> {
                 },
                 Input::Now => header.time,
                 // Without what is added up of the payload, and settings of hashes, no device is made.
-                Input::SlotLength(_) | Input::Valid(_) | Input::Cursor | Input::Rest(_) | Input::Parameters(_) => {
-                    m.number(*width, 0)
-                }
+                Input::SlotLength(_)
+                | Input::Valid(_)
+                | Input::Cursor
+                | Input::Rest(_)
+                | Input::Parameters(_) => m.number(*width, 0),
             };
             given.insert(port.clone(), m.resize(value, *width));
         }

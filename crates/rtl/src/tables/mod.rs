@@ -2,19 +2,29 @@
 //!
 //! | keys | unit | how |
 //! | --- | --- | --- |
+//! | all entries const | [`Kind::Constant`] | comparisons with constants, no memory |
 //! | exact, at most [`DIRECT_BITS`] bits | [`Kind::Direct`] | a memory with a word for each key |
-//! | exact | [`Kind::Hash`] | four memories with a hash each; software places entries by moving others (cuckoo hashing) |
-//! | any other | [`Kind::Compare`] | every entry's value and mask in registers, all compared at once; the first that matches wins |
+//! | exact | [`Kind::Hash`] | memories with a hash each and a stash; software places entries by moving others (cuckoo hashing) |
+//! | one field of prefixes or ranges, others exact | [`Kind::Tree`] | a search tree over the places where the answer changes, a level after the other |
+//! | any other, and few prefixes | [`Kind::Tcam`] | memories that parts of the key address, with a bit for each entry |
 //!
-//! A unit takes a key in each cycle and answers [`Unit::latency`](crate::Unit::latency) cycles later with
-//! [`LookupAnswer`]. It has one write port, an address and a word; the highest address is the answer to a miss.
-//! [`words()`] gives all words for what a table holds.
+//! A unit takes a key in each cycle and answers [`TableUnit::latency`] cycles later with [`LookupAnswer`].
+//!
+//! # Writes
+//! Each memory exists twice, in two *banks*. Frames meet one of them; software writes the other, and then has frames meet that. The
+//! bank goes with the frame from stage to stage of the pipeline, so a frame meets all tables before a batch of writes or all after
+//! it, and no word is written in a bank that is read. When no frame meets the old bank any more, software writes the same words there.
+//! [`Contents`] says which words those are. What a member of an action profile does is in the words of each entry that names it.
 
 mod content;
-mod module;
+mod hardware;
+mod layout;
+mod order;
+mod slices;
 
-pub(crate) use content::{Contents, call_data};
-pub use content::{Full, words};
+pub(crate) use content::call_data;
+pub use content::{Contents, Full};
+pub use layout::Area;
 
 #[cfg(test)]
 mod tests;
@@ -23,33 +33,54 @@ use crate::convert::answer_width;
 use crate::limits::MAX_VALUE;
 use crate::software_port::{PortKind, SoftwarePort};
 use crate::stage::LookupAnswer;
-use millrace_pipeline::{MatchKind, Program, TableId};
+use millrace_pipeline::{MatchKind, Program, Table, TableId};
 
 /// Bits of a key that is an address.
 pub const DIRECT_BITS: u32 = 10;
-/// The memories of a hash unit.
-pub const HASHES: u32 = 4;
+/// Const entries that become logic; where there are more, they are in memory.
+pub const CONSTANT: usize = 256;
+/// Entries of a hash unit that are compared with each key, next to those in memories.
+pub const STASH: u32 = 4;
+/// Up to so many entries the parts of a key address lookup tables, above block memory. Prefixes are in a tree then.
+pub const FEW: u64 = 64;
 /// The most entries of a unit that compares all of them, unless a capacity is asked for.
-pub const COMPARED: u64 = 64;
-/// The most entries of a unit with memories, unless a capacity is asked for.
-pub const HASHED: u64 = 1 << 12;
+pub const COMPARED: u64 = 512;
+/// The most entries of a unit with hashes or a tree, unless a capacity is asked for.
+pub const SEARCHED: u64 = 1 << 12;
 /// The most entries of any unit.
 pub const MAX_CAPACITY: u64 = 1 << 16;
+/// Bits of one memory of a unit that compares all entries, for so many of these.
+pub(crate) const GROUP: u32 = 64;
 
 /// How a unit finds the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Logic for the const entries of the program.
+    Constant,
     /// A word for each key.
     Direct,
-    /// Four memories of so many words, each with a hash of its own.
+    /// Memories with a hash each.
     Hash {
+        /// How many memories.
+        memories: u32,
         /// Bits of the address of one.
         bits: u32,
-    },
-    /// So many entries are compared at once.
-    Compare {
-        /// How many.
+        /// How many entries.
         entries: u32,
+    },
+    /// A search tree.
+    Tree {
+        /// How many entries.
+        entries: u32,
+        /// Keys of a node that are compared at once.
+        keys: u32,
+    },
+    /// Memories that parts of the key address.
+    Tcam {
+        /// How many entries.
+        entries: u32,
+        /// Whether they are block memories.
+        block: bool,
     },
 }
 
@@ -57,10 +88,38 @@ impl Kind {
     /// A word for it.
     pub fn name(self) -> &'static str {
         match self {
+            Kind::Constant => "constant",
             Kind::Direct => "direct",
             Kind::Hash { .. } => "hash",
-            Kind::Compare { .. } => "compare",
+            Kind::Tree { .. } => "tree",
+            Kind::Tcam { block: true, .. } => "tcam",
+            Kind::Tcam { block: false, .. } => "small tcam",
         }
+    }
+}
+
+/// How an answer is kept in a memory, from its lowest bit on: the action, the entry, the data of the action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Bits of the index of the action.
+    pub action: u32,
+    /// Bits of the entry: 0 where nothing asks for it.
+    pub entry: u32,
+    /// Bits of the data.
+    pub data: u32,
+}
+
+impl Stored {
+    fn of(table: &Table, answer: u32) -> Stored {
+        let action = usize::BITS - table.actions.len().saturating_sub(1).leading_zeros();
+        let is_counted = table.direct_counter.is_some() || table.direct_meter.is_some();
+        let entry = if is_counted { LookupAnswer::DATA - LookupAnswer::ENTRY } else { 0 };
+        Stored { action, entry, data: answer - LookupAnswer::DATA }
+    }
+
+    /// All of its bits.
+    pub fn bits(self) -> u32 {
+        self.action + self.entry + self.data
     }
 }
 
@@ -75,45 +134,40 @@ pub struct TableUnit {
     pub fields: Vec<(u32, MatchKind)>,
     /// The bits of an answer.
     pub answer: u32,
+    /// How an answer is kept.
+    pub stored: Stored,
+    /// The default action never changes.
+    pub const_default: bool,
 }
 
 impl TableUnit {
     /// The unit of a table; `capacity` says how many entries it has to hold, if not as many as the table declares. None: entries
-    /// name members of an action profile, or the words would be wider than [`MAX_VALUE`].
+    /// may name groups of an action selector, or the words would be wider than [`MAX_VALUE`].
     pub fn of(program: &Program, id: TableId, capacity: Option<u64>) -> Option<TableUnit> {
         let table = &program.tables[id];
-        if table.profile.is_some() {
+        if table.profile.is_some_and(|profile| program.profiles[profile].selector.is_some()) {
             return None;
         }
         let fields: Vec<(u32, MatchKind)> =
             table.keys.iter().map(|key| (key.value.ty(program).bits().unwrap_or(1), key.kind)).collect();
-        let bits: u32 = fields.iter().map(|(width, _)| width).sum();
-        let exact = fields.iter().all(|(_, kind)| *kind == MatchKind::Exact);
-        let least = table.entries.len() as u64;
-        let wanted = |most: u64| capacity.unwrap_or(table.size.min(most)).max(least).clamp(1, MAX_CAPACITY);
-        let kind = match exact {
-            true if bits <= DIRECT_BITS => Kind::Direct,
-            true => {
-                // At most nine tenths of the words are in use.
-                let words = (wanted(HASHED) * 10).div_ceil(9).div_ceil(u64::from(HASHES));
-                Kind::Hash { bits: words.next_power_of_two().trailing_zeros().max(2) }
-            }
-            false => Kind::Compare { entries: wanted(COMPARED) as u32 },
-        };
-        let unit = TableUnit { table: id, kind, fields, answer: answer_width(program, id) };
-        (unit.word() <= MAX_VALUE).then_some(unit)
+        let answer = answer_width(program, id);
+        let kind = kind(table, &fields, capacity);
+        let stored = Stored::of(table, answer);
+        let unit = TableUnit { table: id, kind, fields, answer, stored, const_default: table.const_default };
+        (unit.widest() <= MAX_VALUE).then_some(unit)
     }
 
-    /// The port through which software writes its words.
-    pub fn software_port(&self, program: &Program) -> SoftwarePort {
-        SoftwarePort {
+    /// The port through which software writes its words, if there are any.
+    pub fn software_port(&self, program: &Program) -> Option<SoftwarePort> {
+        let words = 2 * self.words();
+        (words > 0).then(|| SoftwarePort {
             object: program.tables[self.table].name.clone(),
             kind: PortKind::Table,
-            words: u64::from(self.miss()) + 1,
-            width: self.word(),
+            words,
+            width: self.widest(),
             readable: false,
             writable: true,
-        }
+        })
     }
 
     /// The bits of the key.
@@ -121,51 +175,53 @@ impl TableUnit {
         self.fields.iter().map(|(width, _)| width).sum()
     }
 
-    /// The cycles from a key to its answer.
-    pub fn latency(&self) -> u32 {
-        3
-    }
-
-    /// How many entries it holds at least.
-    pub fn capacity(&self) -> u64 {
+    /// How many entries it holds, whichever they are; none if they are part of it.
+    pub fn capacity(&self) -> Option<u64> {
         match self.kind {
-            Kind::Direct => 1 << self.key(),
-            Kind::Hash { bits } => (u64::from(HASHES) << bits) * 9 / 10,
-            Kind::Compare { entries } => u64::from(entries),
-        }
-    }
-
-    /// The bits of memory, or of registers where all entries are compared.
-    pub fn storage(&self) -> u64 {
-        u64::from(self.word()) * u64::from(self.miss()) + u64::from(self.answer)
-    }
-
-    /// The address of the answer to a miss; those below are of entries.
-    pub fn miss(&self) -> u32 {
-        match self.kind {
-            Kind::Direct => 1 << self.key(),
-            Kind::Hash { bits } => HASHES << bits,
-            Kind::Compare { entries } => entries,
-        }
-    }
-
-    /// The bits of an address.
-    pub fn address(&self) -> u32 {
-        32 - self.miss().leading_zeros()
-    }
-
-    /// The bits of a word: the answer lowest, then what tells the key, then whether there is an entry.
-    pub fn word(&self) -> u32 {
-        1 + self.answer
-            + match self.kind {
-                Kind::Direct => 0,
-                Kind::Hash { .. } => self.key(),
-                Kind::Compare { .. } => 2 * self.key(),
+            Kind::Constant => None,
+            Kind::Direct => Some(1 << self.key()),
+            Kind::Hash { entries, .. } | Kind::Tree { entries, .. } | Kind::Tcam { entries, .. } => {
+                Some(entries.into())
             }
+        }
     }
 
-    /// The largest answer that a table may give.
-    pub(crate) fn data(&self) -> u32 {
-        self.answer - LookupAnswer::DATA
+    /// The bits of memory, of both banks.
+    pub fn storage(&self) -> u64 {
+        self.areas().iter().map(|area| 2 * u64::from(area.words) * u64::from(area.width)).sum()
+    }
+
+    fn widest(&self) -> u32 {
+        self.areas().iter().map(|area| area.width).max().unwrap_or(0)
+    }
+}
+
+/// The kind of unit for a table, by its key and its size.
+fn kind(table: &Table, fields: &[(u32, MatchKind)], capacity: Option<u64>) -> Kind {
+    let bits: u32 = fields.iter().map(|(width, _)| width).sum();
+    let least = table.entries.len() as u64;
+    let wanted = |most: u64| capacity.unwrap_or(table.size.min(most)).max(least).clamp(1, MAX_CAPACITY);
+    if table.const_entries && table.entries.len() <= CONSTANT {
+        return Kind::Constant;
+    }
+    let others: Vec<MatchKind> =
+        fields.iter().map(|(_, kind)| *kind).filter(|kind| *kind != MatchKind::Exact).collect();
+    match others[..] {
+        [] if bits <= DIRECT_BITS => Kind::Direct,
+        [] => {
+            let entries = wanted(SEARCHED);
+            // At most nine tenths of the words are in use; from four to eight memories, so that few more words are there than that.
+            let words = (entries * 10).div_ceil(9);
+            let bits = (words / 4).max(4).ilog2();
+            let memories = words.div_ceil(1 << bits).max(4) as u32;
+            Kind::Hash { memories, bits, entries: entries as u32 }
+        }
+        [MatchKind::Lpm | MatchKind::Range] if wanted(SEARCHED) > FEW => {
+            Kind::Tree { entries: wanted(SEARCHED) as u32, keys: layout::keys_of_node(bits) }
+        }
+        _ => {
+            let entries = wanted(COMPARED);
+            Kind::Tcam { entries: entries as u32, block: entries > FEW }
+        }
     }
 }

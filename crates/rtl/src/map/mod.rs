@@ -1,0 +1,168 @@
+//! The registers by which a processor reaches everything that software reads and writes of a device.
+//!
+//! All ports of software ([`SoftwarePort`]) share one window of registers: software says which port and which word, and puts the data of the
+//! word, of any width, into the data registers; a write to [`Field::Command`] then writes the whole word in one cycle, or has one read into
+//! the data registers. So a word is never seen half written, and a device takes as few registers whatever it has.
+
+mod access;
+mod hardware;
+#[cfg(test)]
+mod tests;
+mod texts;
+
+pub use access::{MapError, RegisterAccess, RegisterDevice};
+pub use hardware::Bus;
+
+use crate::software_port::{PortKind, SoftwarePort};
+use crate::tables::{Area, TableUnit};
+use millrace_pipeline::Program;
+
+/// A register, but for the data registers, with its offset in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Field {
+    /// [`RegisterMap::IDENT`]: that this is such a device.
+    Ident = 0x00,
+    /// [`RegisterMap::VERSION`]: of the meaning of these registers.
+    Version = 0x04,
+    /// The lower half of [`RegisterMap::cookie`].
+    CookieLow = 0x08,
+    /// The upper half of it.
+    CookieHigh = 0x0c,
+    /// How many ports there are.
+    Ports = 0x10,
+    /// How many data registers there are.
+    Words = 0x14,
+    /// Which queues have something, a bit each, in the order of the ports.
+    Pending = 0x18,
+    /// Which of these raise the interrupt.
+    Enabled = 0x1c,
+    /// The number of a port.
+    Port = 0x20,
+    /// The number of a word of the port.
+    Address = 0x24,
+    /// What to do: [`RegisterMap::WRITE`] or [`RegisterMap::READ`], and [`RegisterMap::NEXT`].
+    Command = 0x28,
+    /// Bit 0: a read goes on; until it has ended, commands do nothing.
+    Status = 0x2c,
+}
+
+impl Field {
+    /// All of them, in the order of their offsets.
+    pub const ALL: [Field; 12] = [
+        Field::Ident,
+        Field::Version,
+        Field::CookieLow,
+        Field::CookieHigh,
+        Field::Ports,
+        Field::Words,
+        Field::Pending,
+        Field::Enabled,
+        Field::Port,
+        Field::Address,
+        Field::Command,
+        Field::Status,
+    ];
+
+    /// Its offset in bytes.
+    pub fn offset(self) -> u32 {
+        self as u32
+    }
+
+    /// Whether software writes it.
+    pub fn is_written(self) -> bool {
+        matches!(self, Field::Enabled | Field::Port | Field::Address | Field::Command)
+    }
+}
+
+/// The registers of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisterMap {
+    /// The name of the program.
+    pub program: String,
+    /// A hash of the program and its ports, by which software knows that a device is of this program.
+    pub cookie: u64,
+    /// What software reaches, each under its number here.
+    pub ports: Vec<SoftwarePort>,
+    /// What the words of tables are.
+    pub tables: Vec<TableMap>,
+}
+
+/// The words of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableMap {
+    /// The number of its port.
+    pub port: usize,
+    /// How its unit finds an entry.
+    pub kind: &'static str,
+    /// Its memories.
+    pub areas: Vec<Area>,
+}
+
+impl RegisterMap {
+    /// "MLRC".
+    pub const IDENT: u32 = 0x4d4c_5243;
+    /// The meaning of the registers that this is about.
+    pub const VERSION: u32 = 1;
+    /// The offset of the first data register.
+    pub const DATA: u32 = 0x40;
+    /// The most data registers: for words of 8192 bits.
+    pub const MAX_WORDS: u32 = 256;
+    /// A command: the data registers are written to the word.
+    pub const WRITE: u32 = 1;
+    /// A command: the word is read to the data registers.
+    pub const READ: u32 = 2;
+    /// A command: then the address is one more.
+    pub const NEXT: u32 = 4;
+
+    /// The registers of a program with these ports. Of ports with one name, as of a table that two stages look up, there is one.
+    /// `units` are those of tables.
+    pub fn new(
+        program: &Program,
+        ports: impl IntoIterator<Item = SoftwarePort>,
+        units: &[TableUnit],
+    ) -> RegisterMap {
+        let mut kept: Vec<SoftwarePort> = Vec::new();
+        for port in ports {
+            if kept.iter().all(|other| other.object != port.object) {
+                kept.push(port);
+            }
+        }
+        // FNV-1a.
+        let mut cookie = 0xcbf2_9ce4_8422_2325_u64;
+        let mut take = |text: &str| {
+            for byte in text.bytes() {
+                cookie = (cookie ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        };
+        take(&program.to_string());
+        kept.iter().for_each(|port| take(&format!("{port:?}")));
+        let table = |unit: &TableUnit| {
+            let name = &program.tables[unit.table].name;
+            let port = kept.iter().position(|port| port.object == *name && port.kind == PortKind::Table)?;
+            Some(TableMap { port, kind: unit.kind.name(), areas: unit.areas() })
+        };
+        let tables = units.iter().filter_map(table).collect();
+        RegisterMap { program: program.name.clone(), cookie, ports: kept, tables }
+    }
+
+    /// The number of a port.
+    pub fn port(&self, object: &str) -> Option<usize> {
+        self.ports.iter().position(|port| port.object == object)
+    }
+
+    /// How many data registers there are: as the widest word needs, at least one.
+    pub fn words(&self) -> u32 {
+        self.ports.iter().map(|port| port.width.div_ceil(32)).max().unwrap_or(0).max(1)
+    }
+
+    /// The bytes of all registers.
+    pub fn size(&self) -> u32 {
+        (RegisterMap::DATA + 4 * self.words()).next_power_of_two()
+    }
+
+    /// The queues, in the order of their bits in [`Field::Pending`]; of more than 32 the last ones have none.
+    pub fn queues(&self) -> impl Iterator<Item = &SoftwarePort> {
+        self.ports.iter().filter(|port| port.kind == PortKind::Queue).take(32)
+    }
+}

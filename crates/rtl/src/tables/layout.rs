@@ -1,0 +1,98 @@
+//! The memories of a unit, and where software finds their words.
+
+use super::slices::slices;
+use super::{GROUP, Kind, STASH, TableUnit};
+use millrace_netlist::address_width;
+
+/// A memory of a unit. Its word `index` of a bank has the address `2 * (base + index) + bank` at the port of the unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// Its name in the module.
+    pub name: String,
+    /// Its first word: a multiple of its words rounded up to a power of two.
+    pub base: u32,
+    /// Words of a bank.
+    pub words: u32,
+    /// Bits of a word.
+    pub width: u32,
+}
+
+/// The levels of a tree, the root first: nodes of each.
+pub(super) fn levels(entries: u32, keys: u32) -> Vec<u32> {
+    let mut levels = vec![intervals(entries).div_ceil(keys + 1)];
+    while let Some(nodes) = levels.last().copied().filter(|nodes| *nodes > 1) {
+        levels.push(nodes.div_ceil(keys + 1));
+    }
+    levels.reverse();
+    levels
+}
+
+/// Intervals of keys with one answer each, at most: an entry starts one, and ends one.
+pub(super) fn intervals(entries: u32) -> u32 {
+    2 * entries + 1
+}
+
+/// How many keys of a node are compared at once: as many as two words of block memory have, but at least three.
+pub(super) fn keys_of_node(key: u32) -> u32 {
+    (144 / key.max(1)).clamp(3, 8)
+}
+
+/// Bits of an index of an answer; `entries` stands for the answer to a miss.
+pub(super) fn index_bits(entries: u32) -> u32 {
+    address_width(entries + 1)
+}
+
+impl TableUnit {
+    /// Its memories, in the order of their addresses.
+    pub fn areas(&self) -> Vec<Area> {
+        let mut areas = Areas::default();
+        let (key, stored) = (self.key(), self.stored.bits());
+        match self.kind {
+            Kind::Constant => {}
+            Kind::Direct => areas.add("entries", 1 << key, 1 + stored),
+            Kind::Hash { memories, bits, .. } => {
+                (0..memories)
+                    .for_each(|way| areas.add(&format!("entries{way}"), 1 << bits, 1 + key + stored));
+                (0..STASH).for_each(|place| areas.add(&format!("stash{place}"), 1, 1 + key + stored));
+                areas.add("seed", 1, key);
+            }
+            Kind::Tree { entries, keys } => {
+                let nodes = levels(entries, keys);
+                for (level, words) in nodes.iter().enumerate() {
+                    let results = if level + 1 == nodes.len() { (keys + 1) * index_bits(entries) } else { 0 };
+                    areas.add(&format!("level{level}"), *words, keys * (1 + key) + results);
+                }
+                areas.add("answers", entries, stored);
+            }
+            Kind::Tcam { entries, block } => {
+                for (number, slice) in slices(&self.fields, block).iter().enumerate() {
+                    for group in 0..entries.div_ceil(GROUP) {
+                        let width = GROUP.min(entries - group * GROUP);
+                        areas.add(&format!("slice{number}_{group}"), 1 << slice.bits, width);
+                    }
+                }
+                areas.add("answers", entries, stored);
+            }
+        }
+        if !(self.kind == Kind::Constant && self.const_default) {
+            areas.add("miss", 1, stored);
+        }
+        areas.0
+    }
+
+    /// The words of a bank at its port: a power of two, or 0 without memories.
+    pub(super) fn words(&self) -> u64 {
+        self.areas().last().map_or(0, |last| u64::from(last.base + last.words).next_power_of_two())
+    }
+}
+
+#[derive(Default)]
+struct Areas(Vec<Area>);
+
+impl Areas {
+    fn add(&mut self, name: &str, words: u32, width: u32) {
+        let end = self.0.last().map_or(0, |last| last.base + last.words);
+        let base = end.next_multiple_of(words.next_power_of_two());
+        self.0.push(Area { name: name.to_owned(), base, words, width });
+    }
+}
