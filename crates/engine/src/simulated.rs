@@ -5,7 +5,7 @@ use crate::{Context, Ended, Engine, EngineError, Stage};
 use millrace_interp::{Observer, World};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::{HeaderId, Program, SlotId};
-use millrace_rtl::{Frame, Hardware, Objects, Options, Part, Running, Said};
+use millrace_rtl::{Frame, Hardware, Objects, Options, Part, Running, Said, Sim};
 use std::sync::Arc;
 
 /// The simulated hardware as an engine. Its packets are kept as the interpreter keeps them.
@@ -20,8 +20,9 @@ impl Simulated {
     ///
     /// # Errors
     /// What hardware cannot do of it.
-    pub(crate) fn new(program: &Arc<Program>) -> Result<Simulated, EngineError> {
-        let hardware = Hardware::new(Arc::clone(program), Options::default()).and_then(Hardware::simulate);
+    pub(crate) fn new(program: &Arc<Program>, sim: Sim) -> Result<Simulated, EngineError> {
+        let hardware =
+            Hardware::new(Arc::clone(program), Options::default()).and_then(|made| made.simulate(sim));
         let hardware = hardware.map_err(|refusal| EngineError(refusal.to_string()))?;
         Ok(Simulated { program: Arc::clone(program), hardware })
     }

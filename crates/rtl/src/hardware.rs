@@ -4,6 +4,7 @@ use crate::assemble::{assemble, unit_of};
 use crate::convert::convert;
 use crate::emit::{Ports, emit, object};
 use crate::graph::Node;
+use crate::model::Sim;
 use crate::refusal::{Construct, Refusal};
 use crate::report::{AccessReport, Report, StageReport, TableReport};
 use crate::running::Running;
@@ -172,9 +173,9 @@ impl Hardware {
     /// The hardware in simulation.
     ///
     /// # Errors
-    /// The hardware IR refuses a pipeline: it is larger than its limits allow.
-    pub fn simulate(self) -> Result<Running, Refusal> {
-        Running::new(self)
+    /// The hardware IR refuses a pipeline, since it is larger than its limits allow, or Verilator cannot make a model.
+    pub fn simulate(self, sim: Sim) -> Result<Running, Refusal> {
+        Running::new(self, sim)
     }
 }
 

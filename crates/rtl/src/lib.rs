@@ -29,6 +29,8 @@ mod frame_bits;
 mod graph;
 mod hardware;
 pub mod limits;
+mod model;
+mod pair;
 mod refusal;
 mod report;
 mod running;
@@ -37,11 +39,14 @@ mod simulate;
 mod stage;
 pub mod tables;
 mod units;
+mod verilated;
 
 #[cfg(test)]
 mod tests;
 
 pub use hardware::{Hardware, Options, Part};
+pub use model::Sim;
+pub use pair::Pair;
 pub use refusal::{Construct, Refusal};
 pub use report::{AccessReport, Report, StageReport, TableReport};
 pub use running::{Frame, Running, Said};

@@ -64,6 +64,8 @@ pub enum Construct {
     Midend(String),
     /// The hardware IR refuses the design.
     Design(String),
+    /// What is to simulate the hardware is missing, or fails.
+    Tool(String),
 }
 
 impl fmt::Display for Construct {
@@ -133,13 +135,16 @@ impl fmt::Display for Construct {
             }
             Construct::Steps => write!(f, "a loop that may take all steps of a body"),
             Construct::Operation(what) => write!(f, "{what}"),
-            Construct::Midend(why) | Construct::Design(why) => f.write_str(why),
+            Construct::Midend(why) | Construct::Design(why) | Construct::Tool(why) => f.write_str(why),
         }
     }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Construct::Tool(why) = &self.construct {
+            return write!(f, "the hardware of {} cannot be simulated: {why}", self.part);
+        }
         write!(f, "hardware cannot have {}, in {}", self.construct, self.part)?;
         match &self.place {
             Some((file, line)) => write!(f, " ({file}:{line})"),

@@ -3,21 +3,22 @@
 use crate::assemble::{WritePorts, unit_of};
 use crate::frame_bits::frame_bits;
 use crate::hardware::{Hardware, Stage};
+use crate::model::{Model, Port, Sim};
 use crate::stage::{Input, Output, Unit};
-use crate::tables::{Contents, Full, TableUnit};
+use crate::tables::{Contents, TableUnit};
 use crate::units::Objects;
-use millrace_netlist::{SignalId, SignalKind, Simulator};
+use millrace_netlist::SignalKind;
 use millrace_pipeline::{Bits, Type};
 use millrace_state::State;
 
 /// The pipeline of a stage, running.
 pub(crate) struct Simulation {
-    simulator: Simulator,
+    model: Model,
     window: u32,
-    valid: Option<SignalId>,
-    frame: Option<SignalId>,
-    inputs: Vec<(Input, u32, Option<SignalId>)>,
-    outputs: Vec<(Output, SignalId)>,
+    valid: Option<Port>,
+    frame: Option<Port>,
+    inputs: Vec<(Input, u32, Option<Port>)>,
+    outputs: Vec<(Output, Port)>,
     /// In the order of the program.
     accesses: Vec<Access>,
     tables: Vec<Table>,
@@ -27,34 +28,30 @@ pub(crate) struct Simulation {
 /// A table that has units in the design.
 struct Table {
     contents: Contents,
-    write: [Option<SignalId>; 3],
+    write: [Option<Port>; 3],
 }
 
 struct Access {
     unit: Unit,
     /// The cycle of the request.
     cycle: u32,
-    enable: SignalId,
-    inputs: Vec<(SignalId, Type)>,
+    enable: Port,
+    inputs: Vec<(Port, Type)>,
     width: u32,
-    answer: Option<SignalId>,
+    answer: Option<Port>,
     /// Whether a unit of the design answers.
     has_unit: bool,
 }
 
 impl Simulation {
     /// Of a stage.
-    pub(crate) fn new(hardware: &Hardware, stage: &Stage) -> Result<Simulation, String> {
+    pub(crate) fn new(hardware: &Hardware, stage: &Stage, sim: Sim) -> Result<Simulation, String> {
         let Stage { dataflow, placed: schedule, ports, .. } = stage;
-        let simulator =
-            Simulator::new(&hardware.design(stage, true)).map_err(|errors| match errors.first() {
-                Some(error) => format!("the design is not well formed: {error}"),
-                None => "the design is not well formed".to_owned(),
-            })?;
+        let model = Model::new(&hardware.design(stage, true), sim)?;
         let output = |name: &str| {
-            simulator.signal(SignalKind::Output, name).ok_or_else(|| format!("there is no output {name}"))
+            model.port(SignalKind::Output, name).ok_or_else(|| format!("there is no output {name}"))
         };
-        let input = |name: &str| simulator.signal(SignalKind::Input, name);
+        let input = |name: &str| model.port(SignalKind::Input, name);
         let mut accesses = Vec::new();
         for ((access, ports), cycle) in dataflow.accesses.iter().zip(&ports.accesses).zip(&schedule.access) {
             let inputs = access.inputs.iter().zip(&ports.inputs);
@@ -92,7 +89,7 @@ impl Simulation {
             accesses,
             tables,
             latency: schedule.latency,
-            simulator,
+            model,
         })
     }
 
@@ -104,21 +101,21 @@ impl Simulation {
     /// Sends a frame through; gives the outputs.
     ///
     /// # Errors
-    /// The entries of a table do not fit its unit.
+    /// The entries of a table do not fit its unit, or the model has ended.
     pub(crate) fn run(
         &mut self,
         frame: &[u8],
         input: &dyn Fn(Input, u32) -> Bits,
         objects: &mut Objects<'_>,
-    ) -> Result<Vec<(Output, Bits)>, Full> {
+    ) -> Result<Vec<(Output, Bits)>, String> {
         self.write_tables(objects.state)?;
         if let Some(port) = self.frame {
-            self.simulator.set(port, &frame_bits(frame, 0, self.window * 8));
+            self.model.set(port, &frame_bits(frame, 0, self.window * 8));
         }
         for (of, width, port) in &self.inputs {
             if let Some(port) = port {
                 let given = objects.given(*of).unwrap_or_else(|| input(*of, *width));
-                self.simulator.set(*port, &given);
+                self.model.set(*port, &given);
             }
         }
         self.set_valid(1);
@@ -128,10 +125,14 @@ impl Simulation {
         for cycle in 0..=self.latency {
             for (_, access, bits) in coming.iter().filter(|(due, ..)| *due == cycle) {
                 if let Some(port) = self.accesses[*access].answer {
-                    self.simulator.set(port, bits);
+                    self.model.set(port, bits);
                 }
             }
             coming.retain(|(due, ..)| *due > cycle);
+            let now = self.accesses.iter().filter(|access| access.cycle == cycle);
+            self.model.look_at(
+                now.flat_map(|access| access.inputs.iter().map(|(port, _)| *port).chain([access.enable])),
+            );
             for at in 0..self.accesses.len() {
                 if self.accesses[at].cycle == cycle
                     && let Some(answer) = self.ask(at, objects)
@@ -141,44 +142,48 @@ impl Simulation {
                 }
             }
             if cycle == self.latency {
+                self.model.look_at(self.outputs.iter().map(|(_, port)| *port));
                 let outputs = self.outputs.iter();
-                said = outputs.map(|(of, port)| (*of, self.simulator.get(*port))).collect();
+                said = outputs.map(|(of, port)| (*of, self.model.get(*port))).collect();
             }
-            self.simulator.step();
+            self.model.step();
             self.set_valid(0);
+        }
+        if let Some(why) = self.model.failure() {
+            return Err(why);
         }
         Ok(said)
     }
 
     /// Writes what has changed in tables since the last frame, a word in each cycle.
-    fn write_tables(&mut self, state: &State) -> Result<(), Full> {
+    fn write_tables(&mut self, state: &State) -> Result<(), String> {
         for Table { contents, write } in &mut self.tables {
             let [Some(enable), Some(address), Some(data)] = *write else { continue };
-            for (at, word) in contents.changes(state)? {
-                self.simulator.set_u64(enable, 1);
-                self.simulator.set_u64(address, at.into());
-                self.simulator.set(data, &word);
-                self.simulator.step();
+            for (at, word) in contents.changes(state).map_err(|full| full.to_string())? {
+                self.model.set(enable, &Bits::new(1, 1));
+                self.model.set(address, &Bits::new(32, at.into()));
+                self.model.set(data, &word);
+                self.model.step();
             }
-            self.simulator.set_u64(enable, 0);
+            self.model.set(enable, &Bits::new(1, 0));
         }
         Ok(())
     }
 
-    fn set_valid(&mut self, value: u64) {
+    fn set_valid(&mut self, value: u128) {
         if let Some(port) = self.valid {
-            self.simulator.set_u64(port, value);
+            self.model.set(port, &Bits::new(1, value));
         }
     }
 
     /// Has a unit do what the pipeline asks for in this cycle, if it does.
     fn ask(&mut self, at: usize, objects: &mut Objects<'_>) -> Option<Bits> {
         let Access { unit, enable, inputs, width, .. } = &self.accesses[at];
-        if self.simulator.get_u64(*enable) == 0 {
+        if !self.model.is_one(*enable) {
             return None;
         }
         let inputs: Vec<(Bits, Type)> =
-            inputs.iter().map(|(port, ty)| (self.simulator.get(*port), *ty)).collect();
+            inputs.iter().map(|(port, ty)| (self.model.get(*port), *ty)).collect();
         objects.access(unit, &inputs, *width)
     }
 }

@@ -45,7 +45,7 @@ fn pipelines_are_their_graphs() {
             continue;
         };
         let Some(stage) = hardware.stages.iter().find(|stage| stage.part == Part::Ingress) else { continue };
-        let mut simulation = Simulation::new(&hardware, stage).unwrap();
+        let mut simulation = Simulation::new(&hardware, stage, crate::Sim::InProcess).unwrap();
         let (Ok(mut one), Ok(mut other)) =
             (State::new(Arc::clone(&program)), State::new(Arc::clone(&program)))
         else {
