@@ -11,6 +11,7 @@ use millrace_jit::sampling::Sampler;
 use millrace_jit::{HAS_CODE_GENERATOR, JitError, Statistics};
 use millrace_midend::{Cancel, Site};
 use millrace_pipeline::{Program, Type};
+use millrace_rtl::Sim;
 use millrace_state::State;
 use std::io;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub enum EngineKind {
     Fastest,
     /// A simulation of the program's hardware.
     Rtl,
+    /// The same hardware, as models that Verilator makes of its SystemVerilog.
+    Verilated,
 }
 
 /// What the bodies of a program weigh, of those whose steps are not counted: the most steps of each together.
@@ -103,7 +106,12 @@ impl Engines {
         let mut engines = Engines::interpreted(program);
         match kind {
             EngineKind::Interp => {}
-            EngineKind::Rtl => engines.other = Some(Box::new(Simulated::new(program, state)?)),
+            EngineKind::Rtl => {
+                engines.other = Some(Box::new(Simulated::new(program, state, Sim::InProcess)?))
+            }
+            EngineKind::Verilated => {
+                engines.other = Some(Box::new(Simulated::new(program, state, Sim::Verilator)?));
+            }
             EngineKind::Jit => engines.code = Some(compile().map_err(failed)?),
             EngineKind::Fastest => match compile() {
                 Ok(code) => engines.code = Some(code),
@@ -355,7 +363,7 @@ impl EngineKind {
             EngineKind::Interp => "interp",
             EngineKind::Jit => "jit",
             EngineKind::Fastest => "fastest",
-            EngineKind::Rtl => "rtl",
+            EngineKind::Rtl | EngineKind::Verilated => "rtl",
         }
     }
 }

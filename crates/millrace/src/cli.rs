@@ -5,6 +5,7 @@ use crate::cores::WorkerArgs;
 use crate::ctl::CtlCommand;
 use crate::es::EsArgs;
 use crate::examples;
+use crate::findings::Failure;
 use crate::inputs::InputArgs;
 use crate::link::LinkCommand;
 use crate::mode::{ModeArgs, ModeCommand};
@@ -195,6 +196,9 @@ pub(crate) struct RunningArgs {
     /// What runs the program
     #[arg(long, value_enum, default_value_t = Engine::Auto)]
     pub(crate) engine: Engine,
+    /// What simulates the hardware of `--engine rtl`
+    #[arg(long, value_enum, default_value_t = Simulator::InProcess)]
+    pub(crate) sim: Simulator,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -233,14 +237,32 @@ pub(crate) enum Engine {
     Rtl,
 }
 
+/// What simulates hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Simulator {
+    /// This program itself
+    InProcess,
+    /// A model that Verilator makes when the program starts
+    Verilator,
+}
+
 impl Engine {
-    pub(crate) fn kind(self) -> EngineKind {
-        match self {
-            Engine::Interp => EngineKind::Interp,
-            Engine::Jit => EngineKind::Jit,
-            Engine::Auto => EngineKind::Fastest,
-            Engine::Rtl => EngineKind::Rtl,
+    /// The engine, with a simulator of hardware.
+    pub(crate) fn kind(self, sim: Simulator) -> Result<EngineKind, Failure> {
+        match (self, sim) {
+            (Engine::Interp, Simulator::InProcess) => Ok(EngineKind::Interp),
+            (Engine::Jit, Simulator::InProcess) => Ok(EngineKind::Jit),
+            (Engine::Auto, Simulator::InProcess) => Ok(EngineKind::Fastest),
+            (Engine::Rtl, Simulator::InProcess) => Ok(EngineKind::Rtl),
+            (Engine::Rtl, Simulator::Verilator) => Ok(EngineKind::Verilated),
+            _ => Err(Failure::Usage("--sim is for --engine rtl".into())),
         }
+    }
+}
+
+impl RunningArgs {
+    pub(crate) fn kind(&self) -> Result<EngineKind, Failure> {
+        self.engine.kind(self.sim)
     }
 }
 

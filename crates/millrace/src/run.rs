@@ -74,12 +74,12 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     privileges.give_up()?;
     let plugins = load_plugins(args, &program, &opener)?;
     let (packet_in, of_peer) = nanomsg::packet_in(&args.packet_in, &program, args.grpc.cpu_port)?;
-    let config = SwitchConfig { clock: clock(args, &opener)?, plugins: plugins.host.clone(), ..config(args) };
+    let config = config(args, clock(args, &opener)?, &plugins)?;
     let mut switch = make_switch(&name, program, config)?;
     let modes = mode::configure(args, &mut switch, &opener, findings)?;
     let OpenPorts { inputs, captures, mut ports, chains, requests } =
         inputs::open_ports(args, switch.program(), &opener)?;
-    let (making, plans) = (making(args, chains, modes.clone()), read_plans(args, &opener)?);
+    let (making, plans) = (making(args, chains, modes.clone())?, read_plans(args, &opener)?);
     drop(opener);
     ports.extend(of_peer);
     let cpu_port = grpc::cpu_port(&args.grpc, &mut ports)?;
@@ -240,30 +240,32 @@ fn clock(args: &RunArgs, opener: &Opener) -> Result<Clock, Failure> {
     opened.map_err(|error| Failure::Failed(error.to_string()))
 }
 
-fn config(args: &RunArgs) -> SwitchConfig {
+fn config(args: &RunArgs, clock: Clock, plugins: &plugins::Loaded) -> Result<SwitchConfig, Failure> {
     let queues = QueueConfig {
         priorities: args.queues.priorities,
         depth: args.queues.queue_depth,
         wait_for_links: args.queues.wait_for_links,
     };
-    SwitchConfig {
-        engine: args.running.engine.kind(),
+    Ok(SwitchConfig {
+        engine: args.running.kind()?,
         queues,
         count_lookups: args.metrics.metrics.is_some(),
         packet_memory: (args.queues.packet_memory as usize).saturating_mul(1 << 20),
+        clock,
+        plugins: plugins.host.clone(),
         ..SwitchConfig::default()
-    }
+    })
 }
 
 /// How the programs are made that clients bring.
-fn making(args: &RunArgs, chains: Option<ProgramChains>, modes: Modes) -> Making {
-    Making {
-        engine: args.running.engine.kind(),
+fn making(args: &RunArgs, chains: Option<ProgramChains>, modes: Modes) -> Result<Making, Failure> {
+    Ok(Making {
+        engine: args.running.kind()?,
         count_lookups: args.metrics.metrics.is_some(),
         drop_port: args.drop_port,
         chains,
         modes: Some(modes),
-    }
+    })
 }
 
 fn set_up(instance: &mut Instance, args: &RunArgs, name: &str, plans: Option<String>) -> Result<(), Failure> {

@@ -49,7 +49,7 @@ fn test(
             return Ok(json!({ "file": name, "ok": false, "failures": failures }));
         }
     };
-    let config = SwitchConfig { engine: args.running.engine.kind(), ..SwitchConfig::default() };
+    let config = SwitchConfig { engine: args.running.kind()?, ..SwitchConfig::default() };
     let report =
         run(&text, &test, Arc::clone(program), config).map_err(|error| Failure::Failed(error.to_string()))?;
     for failure in &report.failures {

@@ -1,7 +1,7 @@
 //! `millrace trace`.
 
 use crate::capture::{self, Captured};
-use crate::cli::TraceArgs;
+use crate::cli::{Simulator, TraceArgs};
 use crate::entries::{load_file, load_text};
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line};
@@ -23,7 +23,7 @@ pub(crate) fn trace(args: &TraceArgs, findings: &mut Findings) -> Result<(), Fai
         (None, Some(running)) => running.program()?,
         (None, None) => return Err(Failure::Usage("a program is needed, or --from".into())),
     };
-    let config = SwitchConfig { engine: args.engine.kind(), ..SwitchConfig::default() };
+    let config = SwitchConfig { engine: args.engine.kind(Simulator::InProcess)?, ..SwitchConfig::default() };
     let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
     if let Some(path) = &args.entries {
         load_file(&mut switch, path, findings)?;

@@ -6,6 +6,7 @@ use crate::driver::Driver;
 use crate::emit::{Ports, emit, object};
 use crate::graph::Node;
 use crate::map::RegisterMap;
+use crate::model::Sim;
 use crate::objects::ObjectUnit;
 use crate::refusal::{Construct, Refusal};
 use crate::report::{AccessReport, ObjectReport, OutsideReport, Report, StageReport, TableReport, frames};
@@ -297,9 +298,9 @@ impl Hardware {
     /// The hardware in simulation.
     ///
     /// # Errors
-    /// The hardware IR refuses a pipeline: it is larger than its limits allow.
-    pub fn simulate(self) -> Result<Running, Refusal> {
-        Running::new(self)
+    /// The hardware IR refuses a pipeline, since it is larger than its limits allow, or Verilator cannot make a model.
+    pub fn simulate(self, sim: Sim) -> Result<Running, Refusal> {
+        Running::new(self, sim)
     }
 }
 

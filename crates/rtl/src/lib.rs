@@ -34,7 +34,9 @@ mod graph;
 mod hardware;
 pub mod limits;
 pub mod map;
+mod model;
 mod objects;
+mod pair;
 mod pins;
 mod refusal;
 mod report;
@@ -46,6 +48,7 @@ mod software_port;
 mod stage;
 pub mod tables;
 mod units;
+mod verilated;
 
 #[cfg(test)]
 mod tests;
@@ -53,6 +56,8 @@ mod tests;
 pub use device::{Device, DeviceOptions};
 pub use driver::{Driver, DriverError, SoftwareAccess};
 pub use hardware::{Hardware, Options, Part};
+pub use model::Sim;
+pub use pair::Pair;
 pub use refusal::{Construct, Refusal};
 pub use report::{AccessReport, ObjectReport, OutsideReport, Report, StageReport, TableReport, line_rate};
 pub use running::{Frame, Running, Said};

@@ -84,6 +84,8 @@ pub enum Construct {
     },
     /// What no whole device does.
     Device(String),
+    /// What is to simulate the hardware is missing, or fails.
+    Tool(String),
 }
 
 impl fmt::Display for Construct {
@@ -163,13 +165,19 @@ impl fmt::Display for Construct {
                 "{rate} frames a second: {object} takes one in {interval} cycles, {frames} a second (--rate FRAMES asks for fewer, \
                  --allow-slow for as many as there are)"
             ),
-            Construct::Midend(why) | Construct::Design(why) | Construct::Device(why) => f.write_str(why),
+            Construct::Midend(why)
+            | Construct::Design(why)
+            | Construct::Device(why)
+            | Construct::Tool(why) => f.write_str(why),
         }
     }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Construct::Tool(why) = &self.construct {
+            return write!(f, "the hardware of {} cannot be simulated: {why}", self.part);
+        }
         write!(f, "hardware cannot have {}, in {}", self.construct, self.part)?;
         match &self.place {
             Some((file, line)) => write!(f, " ({file}:{line})"),

@@ -1,6 +1,7 @@
 //! The hardware of a program in simulation: frames go through its stages one after the other.
 
 use crate::hardware::{Hardware, Part};
+use crate::model::Sim;
 use crate::refusal::{Construct, Refusal};
 use crate::simulate::Simulation;
 use crate::stage::{Input, Output};
@@ -56,11 +57,15 @@ impl std::fmt::Debug for Running {
 }
 
 impl Running {
-    pub(crate) fn new(hardware: Hardware) -> Result<Running, Refusal> {
+    pub(crate) fn new(hardware: Hardware, sim: Sim) -> Result<Running, Refusal> {
         let mut stages = Vec::new();
         for stage in &hardware.stages {
-            let simulation = Simulation::new(&hardware, stage)
-                .map_err(|why| Refusal::of(&hardware.program, Construct::Design(why), &stage.part.name()))?;
+            let simulation = Simulation::new(&hardware, stage, sim)
+                .map_err(|why| match sim {
+                    Sim::InProcess => Construct::Design(why),
+                    Sim::Verilator => Construct::Tool(why),
+                })
+                .map_err(|construct| Refusal::of(&hardware.program, construct, &stage.part.name()))?;
             stages.push((stage.part, simulation));
         }
         Ok(Running { program: hardware.program, stages })
@@ -69,7 +74,8 @@ impl Running {
     /// Runs a stage over a frame.
     ///
     /// # Errors
-    /// The program has no such stage, or the entries of a table do not fit its unit; the frame then has not been through it.
+    /// The program has no such stage, the entries of a table do not fit its unit, or a process that simulates has ended; the frame
+    /// then has not been through it.
     pub fn run(&mut self, part: Part, frame: &dyn Frame, objects: &mut Objects<'_>) -> Result<Said, String> {
         let found = self.stages.iter_mut().find(|(other, _)| *other == part);
         let (_, simulation) = found.ok_or_else(|| format!("the program has no {}", part.name()))?;
@@ -80,7 +86,7 @@ impl Running {
                 || simulation.takes(Input::Slot(id))
                 || frame.slot(id) == Value::zero(slot.ty)
         }));
-        let outputs = simulation.run(frame.bytes(), &input, objects).map_err(|full| full.to_string())?;
+        let outputs = simulation.run(frame.bytes(), &input, objects)?;
         Ok(said(&self.program, frame, &outputs))
     }
 }

@@ -4,29 +4,29 @@ use crate::assemble::{software_ports, unit_of, units_of};
 use crate::driver::{Driver, DriverError};
 use crate::frame_bits::frame_bits;
 use crate::hardware::{Hardware, Stage};
+use crate::model::{Model, Port, Sim};
 use crate::objects::{Synced, bring_back};
 use crate::pins::{Attached, Pins};
 use crate::stage::{Input, Output, Unit};
-use crate::tables::Full;
 use crate::units::Objects;
-use millrace_netlist::{SignalId, SignalKind, Simulator};
+use millrace_netlist::SignalKind;
 use millrace_pipeline::{Bits, Type};
 use millrace_state::State;
 
 /// The pipeline of a stage, running.
 pub(crate) struct Simulation {
-    simulator: Simulator,
+    model: Model,
     window: u32,
-    valid: Option<SignalId>,
-    frame: Option<SignalId>,
-    inputs: Vec<(Input, u32, Option<SignalId>)>,
-    outputs: Vec<(Output, SignalId)>,
+    valid: Option<Port>,
+    frame: Option<Port>,
+    inputs: Vec<(Input, u32, Option<Port>)>,
+    outputs: Vec<(Output, Port)>,
     /// In the order of the program.
     accesses: Vec<Access>,
     driver: Driver,
-    pins: Pins,
+    pins: Pins<Model>,
     objects: Vec<Synced>,
-    ready: SignalId,
+    ready: Port,
     latency: u32,
     interval: u32,
 }
@@ -35,10 +35,10 @@ struct Access {
     unit: Unit,
     /// The cycle of the request.
     cycle: u32,
-    enable: SignalId,
-    inputs: Vec<(SignalId, Type)>,
+    enable: Port,
+    inputs: Vec<(Port, Type)>,
     width: u32,
-    answer: Option<SignalId>,
+    answer: Option<Port>,
     /// Whether a unit of the design answers.
     has_unit: bool,
     /// The unit of an object that does what is asked.
@@ -49,17 +49,13 @@ struct Access {
 
 impl Simulation {
     /// Of a stage.
-    pub(crate) fn new(hardware: &Hardware, stage: &Stage) -> Result<Simulation, String> {
+    pub(crate) fn new(hardware: &Hardware, stage: &Stage, sim: Sim) -> Result<Simulation, String> {
         let Stage { dataflow, placed: schedule, ports, .. } = stage;
-        let simulator =
-            Simulator::new(&hardware.design(stage, true)).map_err(|errors| match errors.first() {
-                Some(error) => format!("the design is not well formed: {error}"),
-                None => "the design is not well formed".to_owned(),
-            })?;
+        let model = Model::new(&hardware.design(stage, true), sim)?;
         let output = |name: &str| {
-            simulator.signal(SignalKind::Output, name).ok_or_else(|| format!("there is no output {name}"))
+            model.port(SignalKind::Output, name).ok_or_else(|| format!("there is no output {name}"))
         };
-        let input = |name: &str| simulator.signal(SignalKind::Input, name);
+        let input = |name: &str| model.port(SignalKind::Input, name);
         let mut accesses = Vec::new();
         for ((access, ports), cycle) in dataflow.accesses.iter().zip(&ports.accesses).zip(&schedule.access) {
             let inputs = access.inputs.iter().zip(&ports.inputs);
@@ -80,7 +76,7 @@ impl Simulation {
         let units = units_of(&hardware.units, &dataflow.accesses);
         let (software, bank) = software_ports(&hardware.program, &units);
         let tables = software.iter().map(|(_, port)| port);
-        let pins = Pins::find(&simulator, "", tables, bank.as_ref())?;
+        let pins = Pins::find(&model, "", tables, bank.as_ref())?;
         let driver = hardware.driver(stage.part);
         let outputs = dataflow.outputs.iter().zip(&ports.outputs);
         let inputs = dataflow.inputs.iter().zip(&ports.inputs);
@@ -95,11 +91,11 @@ impl Simulation {
             accesses,
             driver,
             pins,
-            objects: stage.objects.iter().map(|unit| Synced::new(unit.clone(), &simulator)).collect(),
+            objects: stage.objects.iter().map(|unit| Synced::new(unit.clone(), &model)).collect(),
             ready: output("ready")?,
             latency: schedule.latency,
             interval: schedule.interval,
-            simulator,
+            model,
         })
     }
 
@@ -111,25 +107,25 @@ impl Simulation {
     /// Sends a frame through; gives the outputs.
     ///
     /// # Errors
-    /// What there is does not fit a unit.
+    /// What there is does not fit a unit, or the model has ended.
     pub(crate) fn run(
         &mut self,
         frame: &[u8],
         input: &dyn Fn(Input, u32) -> Bits,
         objects: &mut Objects<'_>,
-    ) -> Result<Vec<(Output, Bits)>, Full> {
+    ) -> Result<Vec<(Output, Bits)>, String> {
         self.write_tables(objects.state)?;
         for unit in &mut self.objects {
-            unit.write(objects.state, &mut self.simulator)?;
+            unit.write(objects.state, &mut self.model).map_err(|full| full.to_string())?;
         }
         self.wait();
         if let Some(port) = self.frame {
-            self.simulator.set(port, &frame_bits(frame, 0, self.window * 8));
+            self.model.set(port, &frame_bits(frame, 0, self.window * 8));
         }
         for (of, width, port) in &self.inputs {
             if let Some(port) = port {
                 let given = objects.given(*of).unwrap_or_else(|| input(*of, *width));
-                self.simulator.set(*port, &given);
+                self.model.set(*port, &given);
             }
         }
         self.set_valid(1);
@@ -139,10 +135,14 @@ impl Simulation {
         for cycle in 0..=self.latency {
             for (_, access, bits) in coming.iter().filter(|(due, ..)| *due == cycle) {
                 if let Some(port) = self.accesses[*access].answer {
-                    self.simulator.set(port, bits);
+                    self.model.set(port, bits);
                 }
             }
             coming.retain(|(due, ..)| *due > cycle);
+            let now = self.accesses.iter().filter(|access| access.cycle == cycle);
+            self.model.look_at(
+                now.flat_map(|access| access.inputs.iter().map(|(port, _)| *port).chain([access.enable])),
+            );
             for at in 0..self.accesses.len() {
                 if self.accesses[at].cycle == cycle
                     && let Some(answer) = self.ask(at, objects)
@@ -152,13 +152,17 @@ impl Simulation {
                 }
             }
             if cycle == self.latency {
+                self.model.look_at(self.outputs.iter().map(|(_, port)| *port));
                 let outputs = self.outputs.iter();
-                said = outputs.map(|(of, port)| (*of, self.simulator.get(*port))).collect();
+                said = outputs.map(|(of, port)| (*of, self.model.get(*port))).collect();
             }
-            self.simulator.step();
+            self.model.step();
             self.set_valid(0);
         }
-        bring_back(&mut self.objects, &mut self.simulator, objects);
+        bring_back(&mut self.objects, &mut self.model, objects);
+        if let Some(why) = self.model.failure() {
+            return Err(why);
+        }
         Ok(said)
     }
 
@@ -176,7 +180,7 @@ impl Simulation {
         }
         self.write_tables(objects.state).ok()?;
         for unit in &mut self.objects {
-            unit.write(objects.state, &mut self.simulator).ok()?;
+            unit.write(objects.state, &mut self.model).ok()?;
         }
         self.wait();
         let (mut cycle, mut next) = (0, 0);
@@ -185,17 +189,17 @@ impl Simulation {
         while said.len() < frames.len() {
             if let Some(frame) = frames.get(next) {
                 if let Some(port) = self.frame {
-                    self.simulator.set(port, &frame_bits(frame, 0, self.window * 8));
+                    self.model.set(port, &frame_bits(frame, 0, self.window * 8));
                 }
                 for (of, width, port) in &self.inputs {
                     let value = match of {
                         Input::Now => Bits::new(*width, next as u128),
                         other => input(next, *other, *width),
                     };
-                    port.iter().for_each(|port| self.simulator.set(*port, &value));
+                    port.iter().for_each(|port| self.model.set(*port, &value));
                 }
                 self.set_valid(1);
-                if self.simulator.get_u64(self.ready) == 1 {
+                if self.model.is_one(self.ready) {
                     due.push_back(cycle + self.latency);
                     next += 1;
                 }
@@ -210,13 +214,13 @@ impl Simulation {
             if due.front() == Some(&cycle) {
                 due.pop_front();
                 let outputs = self.outputs.iter();
-                said.push(outputs.map(|(of, port)| (*of, self.simulator.get(*port))).collect());
+                said.push(outputs.map(|(of, port)| (*of, self.model.get(*port))).collect());
             }
-            self.simulator.step();
+            self.model.step();
             cycle += 1;
         }
         self.set_valid(0);
-        bring_back(&mut self.objects, &mut self.simulator, objects);
+        bring_back(&mut self.objects, &mut self.model, objects);
         Some(said)
     }
 
@@ -229,44 +233,44 @@ impl Simulation {
     /// How often a memory that promises otherwise was read where it was written.
     #[cfg(test)]
     pub(crate) fn collisions(&self) -> u64 {
-        self.simulator.collisions()
+        self.model.collisions()
     }
 
     /// Lets cycles pass until the stage takes a frame.
     fn wait(&mut self) {
         let most = 2 * (self.latency + self.interval) + 16;
         for _ in 0..most {
-            if self.simulator.get_u64(self.ready) == 1 {
+            if self.model.is_one(self.ready) {
                 break;
             }
-            self.simulator.step();
+            self.model.step();
         }
     }
 
     /// Writes what has changed in tables since the last frame.
-    fn write_tables(&mut self, state: &State) -> Result<(), Full> {
-        let (pins, simulator, edge) = (&self.pins, &mut self.simulator, &mut Simulator::step);
-        match self.driver.update(state, &mut Attached { pins, simulator, edge }) {
+    fn write_tables(&mut self, state: &State) -> Result<(), String> {
+        let (pins, wires, edge) = (&self.pins, &mut self.model, &mut Model::step);
+        match self.driver.update(state, &mut Attached { pins, wires, edge }) {
             Ok(_) => Ok(()),
-            Err(DriverError::Full(full)) => Err(full),
+            Err(DriverError::Full(full)) => Err(full.to_string()),
             Err(DriverError::Device(never)) => match never {},
         }
     }
 
-    fn set_valid(&mut self, value: u64) {
+    fn set_valid(&mut self, value: u128) {
         if let Some(port) = self.valid {
-            self.simulator.set_u64(port, value);
+            self.model.set(port, &Bits::new(1, value));
         }
     }
 
     /// Has a unit do what the pipeline asks for in this cycle, if it does.
     fn ask(&mut self, at: usize, objects: &mut Objects<'_>) -> Option<Bits> {
         let Access { unit, enable, inputs, width, object, .. } = &self.accesses[at];
-        if self.simulator.get_u64(*enable) == 0 {
+        if !self.model.is_one(*enable) {
             return None;
         }
         let inputs: Vec<(Bits, Type)> =
-            inputs.iter().map(|(port, ty)| (self.simulator.get(*port), *ty)).collect();
+            inputs.iter().map(|(port, ty)| (self.model.get(*port), *ty)).collect();
         if let Some(at) = *object {
             self.objects[at].asked(unit, &inputs);
             return None;

@@ -1,6 +1,7 @@
 //! Random programs: the pipeline, cycle by cycle, says what the graph that it was made of says at once.
 
 use crate::hardware::{Hardware, Options, Part};
+use crate::model::Sim;
 use crate::running::given;
 use crate::simulate::Simulation;
 use crate::stage::Output;
@@ -50,7 +51,7 @@ fn pipelines_are_their_graphs() {
             continue;
         };
         let Some(stage) = hardware.stages.iter().find(|stage| stage.part == Part::Ingress) else { continue };
-        let mut simulation = Simulation::new(&hardware, stage).unwrap();
+        let mut simulation = Simulation::new(&hardware, stage, crate::Sim::InProcess).unwrap();
         let (Ok(mut one), Ok(mut other)) =
             (State::new(Arc::clone(&program)), State::new(Arc::clone(&program)))
         else {
@@ -178,7 +179,7 @@ fn frames_close_together_see_each_other() {
         };
         configure(&mut one);
         configure(&mut other);
-        let mut simulation = Simulation::new(&hardware, stage).unwrap();
+        let mut simulation = Simulation::new(&hardware, stage, Sim::InProcess).unwrap();
         let mut rng = Rng::new(seed);
         let frame = |_| {
             let mut bytes: Vec<u8> = (0..rng.below(60)).map(|_| rng.next_u64() as u8).collect();
@@ -319,7 +320,7 @@ fn hashes_compute_what_control_sets() {
         assert_eq!(verify(&program), Ok(()));
         let hardware = Hardware::new(Arc::clone(&program), Options::default()).unwrap();
         let stage = &hardware.stages[0];
-        let mut simulation = Simulation::new(&hardware, stage).unwrap();
+        let mut simulation = Simulation::new(&hardware, stage, Sim::InProcess).unwrap();
         let mut state = State::new(Arc::clone(&program)).unwrap();
         let mut rng = Rng::new(9);
         for round in 0..40 {

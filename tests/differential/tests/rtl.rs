@@ -4,11 +4,12 @@ use millrace_dataplane::{EngineKind, Switch, SwitchConfig, SwitchError};
 use millrace_differential::{
     compile_path, memory, out_of_steps, packets, program, programs_with_tests, set_up,
 };
-use millrace_netlist::verilog;
+use millrace_netlist::{Design, verilog};
 use millrace_pipeline::Program;
 use millrace_rtl::{Hardware, Options};
 use millrace_stf::{parse, run_on};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -99,38 +100,70 @@ fn tests_of_programs_pass() {
     assert!(refused.is_empty(), "{} of {} have no hardware: {refused:#?}", refused.len(), found.len());
 }
 
+/// A folder of a test, gone when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("millrace-rtl-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    /// Writes a design; gives its files and its top.
+    fn write(&self, design: &Design) -> (Vec<PathBuf>, String) {
+        let printed = verilog::print(design);
+        let files = printed.iter().map(|file| {
+            let to = self.0.join(file.file_name());
+            std::fs::write(&to, &file.text).unwrap();
+            to
+        });
+        (files.collect(), printed.last().unwrap().module.clone())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Whether a tool is there; says so if it is not.
+fn has(tool: &str, version: &str) -> bool {
+    let found = Command::new(tool).arg(version).output().is_ok();
+    if !found {
+        println!("skipped, there is no {tool} (Debian: {tool})");
+    }
+    found
+}
+
+/// The stages of the repository's programs.
+fn designs() -> Vec<(PathBuf, Design)> {
+    let mut all = Vec::new();
+    for (path, _) in programs_with_tests() {
+        let Ok(hardware) = Hardware::new(compile_path(&path), Options::default()) else { continue };
+        all.extend(hardware.designs().map(|(_, design)| (path.clone(), design)));
+    }
+    all
+}
+
 /// Verilator has nothing to say about the SystemVerilog of the repository's programs.
 #[test]
 fn verilator_has_no_warning() {
-    if Command::new("verilator").arg("--version").output().is_err() {
-        println!("verilator_has_no_warning: skipped, there is no verilator (Debian: verilator)");
+    if !has("verilator", "--version") {
         return;
     }
-    let folder = std::env::temp_dir().join(format!("millrace-rtl-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let mut designs = 0;
-    for (path, _) in programs_with_tests() {
-        let Ok(hardware) = Hardware::new(compile_path(&path), Options::default()) else { continue };
-        for (_, design) in hardware.designs() {
-            let files: Vec<_> = verilog::print(&design)
-                .iter()
-                .map(|file| {
-                    let to = folder.join(file.file_name());
-                    std::fs::write(&to, &file.text).unwrap();
-                    to
-                })
-                .collect();
-            let top = verilog::print(&design).pop().unwrap().module;
-            let lint = Command::new("verilator")
-                .args(["--lint-only", "-Wall", "--top-module", &top])
-                .args(&files)
-                .output()
-                .unwrap();
-            let said = String::from_utf8_lossy(&lint.stderr);
-            assert!(lint.status.success() && said.is_empty(), "{}: {said}", path.display());
-            designs += 1;
-        }
+    let folder = Folder::new("lint");
+    let designs = designs();
+    for (path, design) in &designs {
+        let (files, top) = folder.write(design);
+        let lint = Command::new("verilator")
+            .args(["--lint-only", "-Wall", "--top-module", &top])
+            .args(&files)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&lint.stderr);
+        assert!(lint.status.success() && said.is_empty(), "{}: {said}", path.display());
     }
-    std::fs::remove_dir_all(&folder).unwrap();
-    assert!(designs > 40, "{designs} designs");
+    assert!(designs.len() > 40, "{} designs", designs.len());
 }

@@ -16,7 +16,7 @@ pub struct Bench {
     simulator: Simulator,
     ports: Vec<Port>,
     /// What writes the tables of each stage, and by which ports.
-    tables: Vec<(Driver, Pins)>,
+    tables: Vec<(Driver, Pins<Simulator>)>,
     decided: [SignalId; 2],
     bytes: usize,
     inputs: Vec<(u32, Option<SignalId>)>,
@@ -185,7 +185,7 @@ impl Bench {
         let Bench { simulator, tables, inputs, record, .. } = self;
         for (driver, pins) in tables {
             let pass = &mut |simulator: &mut Simulator| edge(simulator, inputs, record);
-            match driver.update(state, &mut Attached { pins, simulator, edge: pass }) {
+            match driver.update(state, &mut Attached { pins, wires: simulator, edge: pass }) {
                 Ok(_) => {}
                 Err(DriverError::Full(full)) => return Err(full),
                 Err(DriverError::Device(never)) => match never {},

@@ -5,11 +5,12 @@
 //! looked at as a whole only after it has written.
 
 use super::{Kind, ObjectUnit, messages, meter_part};
+use crate::model::{Model, Port};
 use crate::software_port::READ_LATENCY;
 use crate::stage::{ObjectKey, Unit, crc_parameters, input_width};
 use crate::tables::Full;
 use crate::units::Objects;
-use millrace_netlist::{SignalId, Simulator};
+use millrace_netlist::SignalKind;
 use millrace_pipeline::{Bits, EntryMatch, Type};
 use millrace_state::{
     CounterRef, CounterValue, Meter, MeterConfig, MeterRates, MeterRef, Rate, State, Tables, Written,
@@ -22,8 +23,8 @@ const STEPS: u128 = 1_000_000_000_000_000;
 /// A unit of a stage, and what is known of it.
 pub(crate) struct Synced {
     pub(crate) unit: ObjectUnit,
-    write: [Option<SignalId>; 3],
-    read: [Option<SignalId>; 3],
+    write: [Option<Port>; 3],
+    read: [Option<Port>; 3],
     /// The words of the unit, in limbs.
     known: Vec<u64>,
     limbs: usize,
@@ -42,11 +43,15 @@ pub(crate) struct Synced {
 type Changed = BTreeMap<u64, (Bits, Bits)>;
 
 impl Synced {
-    pub(crate) fn new(unit: ObjectUnit, simulator: &Simulator) -> Synced {
+    pub(crate) fn new(unit: ObjectUnit, model: &Model) -> Synced {
         let port = unit.port();
-        let input = |what: &str| simulator.input(&port.port(what));
+        let input = |what: &str| model.port(SignalKind::Input, &port.port(what));
         let write = ["write_enable", "write_address", "write_data"].map(input);
-        let read = [input("read_enable"), input("read_address"), simulator.output(&port.port("read_data"))];
+        let read = [
+            input("read_enable"),
+            input("read_address"),
+            model.port(SignalKind::Output, &port.port("read_data")),
+        ];
         let limbs = port.width.div_ceil(64) as usize;
         let known = match &unit.kind {
             // Nothing is kept of what is only read once.
@@ -94,7 +99,7 @@ impl Synced {
     ///
     /// # Errors
     /// The unit has no room for what there is.
-    pub(crate) fn write(&mut self, state: &State, simulator: &mut Simulator) -> Result<(), Full> {
+    pub(crate) fn write(&mut self, state: &State, model: &mut Model) -> Result<(), Full> {
         let tables = state.tables();
         let written = state.written(&tables);
         let written = match self.unit.key {
@@ -112,13 +117,13 @@ impl Synced {
         for (at, word) in words {
             if self.known(at) != word {
                 self.note(at, &word);
-                simulator.set_u64(enable, 1);
-                simulator.set_u64(address, at);
-                simulator.set(data, &word);
-                simulator.step();
+                model.set_u64(enable, 1);
+                model.set_u64(address, at);
+                model.set(data, &word);
+                model.step();
             }
         }
-        simulator.set_u64(enable, 0);
+        model.set_u64(enable, 0);
         Ok(())
     }
 
@@ -341,7 +346,7 @@ impl Synced {
 use super::meter::BUCKET;
 
 /// Brings back what a frame changed in all units of a stage. All are read at once.
-pub(crate) fn bring_back(units: &mut [Synced], simulator: &mut Simulator, objects: &mut Objects<'_>) {
+pub(crate) fn bring_back(units: &mut [Synced], model: &mut Model, objects: &mut Objects<'_>) {
     /// Cycles until what a frame asked for in its last cycle is done.
     const DONE: u32 = 12;
     let asked: Vec<Vec<u64>> = units.iter().map(Synced::to_read).collect();
@@ -350,22 +355,22 @@ pub(crate) fn bring_back(units: &mut [Synced], simulator: &mut Simulator, object
         return;
     }
     for _ in 0..DONE {
-        simulator.step();
+        model.step();
     }
     let mut read: Vec<Vec<(u64, Bits)>> = vec![Vec::new(); units.len()];
     for cycle in 0..most + READ_LATENCY as usize {
         for ((unit, asked), read) in units.iter().zip(&asked).zip(&mut read) {
             let [Some(enable), Some(address), Some(data)] = unit.read else { continue };
-            simulator.set_u64(enable, u64::from(cycle < asked.len()));
+            model.set_u64(enable, u64::from(cycle < asked.len()));
             if let Some(at) = asked.get(cycle) {
-                simulator.set_u64(address, *at);
+                model.set_u64(address, *at);
             }
             let came = cycle.checked_sub(READ_LATENCY as usize).and_then(|before| asked.get(before));
             if let Some(at) = came {
-                read.push((*at, simulator.get(data)));
+                read.push((*at, model.get(data)));
             }
         }
-        simulator.step();
+        model.step();
     }
     for (unit, read) in units.iter_mut().zip(read) {
         unit.bring(read, objects);
