@@ -287,7 +287,7 @@ fn verilator_and_simulation() {
         bench.write_tables(sample.switch.state()).unwrap();
         bench.write_groups(&groups(&sample.switch)).unwrap();
         let mut rng = Rng::new(3);
-        for _ in 0..30 {
+        for _ in 0..90 {
             bench.send(rng.below(2) as u32, frame(&mut rng, &sample), rng.one_in(9));
         }
         let (mut choice, mut other, mut left) = (Rng::new(9), Rng::new(11), 0);

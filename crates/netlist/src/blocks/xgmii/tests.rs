@@ -7,6 +7,9 @@ use std::collections::VecDeque;
 /// A character, and whether it is a control character.
 type Character = (u8, bool);
 
+/// Makes a frame that has a fault.
+type Fault<'a> = &'a dyn Fn(&mut Rng) -> Vec<Character>;
+
 /// CRC-32 of IEEE 802.3, bit by bit.
 fn check(bytes: &[u8]) -> [u8; 4] {
     let mut state = u32::MAX;
@@ -124,7 +127,7 @@ fn frames_come_in_from_both_lanes() {
 fn faults_are_counted_and_harm_nobody() {
     let mut rng = Rng::new(2);
     let good = random(&mut rng, 90);
-    let faults: [(&str, &dyn Fn(&mut Rng) -> Vec<Character>); 6] = [
+    let faults: [(&str, Fault<'_>); 6] = [
         ("bad_check", &|rng| {
             let mut wire = on_wire(&random(rng, 80));
             wire[30].0 ^= 4;
