@@ -7,6 +7,7 @@ use crate::{cli::ProgramArgs, progress::Progress};
 use clap::{Args, ValueEnum};
 use millrace_netlist::{Design, verilog};
 use millrace_rtl::device::Link;
+use millrace_rtl::map::{Bus, Field, RegisterMap};
 use millrace_rtl::tables::MAX_CAPACITY;
 use millrace_rtl::{Device, DeviceOptions, Hardware, Options, line_rate};
 use serde_json::json;
@@ -16,14 +17,14 @@ use std::path::PathBuf;
 pub(crate) struct RtlArgs {
     #[command(flatten)]
     program: ProgramArgs,
-    /// Folder to write the SystemVerilog of the stages and the report to
+    /// Folder to write the SystemVerilog, the report and the register map to
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// The length of a cycle that stages are placed for, in picoseconds
     #[arg(long, value_name = "PS", default_value_t = Options::default().period_ps,
           value_parser = clap::value_parser!(u32).range(1000..=1_000_000))]
     period: u32,
-    /// How many entries the unit of a table holds, if not as many as the program declares up to 4096 for exact keys and 64 for others
+    /// How many entries the unit of a table holds, if not as many as the program declares up to 4096, or 512 for masks and several ranges
     #[arg(long, value_name = "TABLE=N", value_parser = capacity)]
     capacity: Vec<(String, u64)>,
     /// Frames a second that every stage has to take, if not those of 64 bytes at 64 bits a cycle
@@ -101,6 +102,33 @@ fn capacity(text: &str) -> Result<(String, u64), String> {
     }
 }
 
+/// The register map as JSON.
+fn registers_json(map: &RegisterMap) -> serde_json::Value {
+    let registers: Vec<_> = (Field::ALL.iter())
+        .map(|field| {
+            json!({ "name": field.name(), "offset": field.offset(), "writable": field.is_written(), "about": field.about() })
+        })
+        .collect();
+    let ports: Vec<_> = (map.ports.iter().zip(map.c_names()).enumerate())
+        .map(|(number, (port, c_name))| {
+            json!({ "number": number, "object": port.object, "c_name": c_name, "kind": port.kind.to_string(), "words": port.words,
+                    "bits": port.width, "readable": port.readable, "writable": port.writable })
+        })
+        .collect();
+    let tables: Vec<_> = (map.tables.iter())
+        .map(|table| {
+            let memories: Vec<_> = (table.areas.iter())
+                .map(|area| json!({ "name": area.name, "base": area.base, "words": area.words, "bits": area.width }))
+                .collect();
+            json!({ "port": table.port, "unit": table.kind, "memories": memories })
+        })
+        .collect();
+    json!({ "program": map.program, "cookie": format!("{:#018x}", map.cookie), "ident": RegisterMap::IDENT,
+            "version": RegisterMap::VERSION, "bytes": map.size(), "data_offset": RegisterMap::DATA, "data_registers": map.words(),
+            "command": { "write": RegisterMap::WRITE, "read": RegisterMap::READ, "next": RegisterMap::NEXT },
+            "registers": registers, "ports": ports, "tables": tables })
+}
+
 pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure> {
     let program = load_any(&args.program.path, &args.program.source, findings)?.program(findings)?;
     let progress = Progress::start(format!("making hardware of {}", program.name));
@@ -146,6 +174,19 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
             files.push(write(&file.file_name(), &file.text)?);
         }
         files.push(write("report.txt", &text)?);
+        let map = hardware.register_map();
+        for bus in [Bus::Axi4Lite, Bus::AvalonMm] {
+            for file in verilog::print(&map.design(bus)) {
+                // Both have the same registers.
+                let path = write(&file.file_name(), &file.text)?;
+                if !files.contains(&path) {
+                    files.push(path);
+                }
+            }
+        }
+        files.push(write("registers.h", &map.header())?);
+        files.push(write("registers.md", &map.markdown())?);
+        files.push(write("registers.json", &format!("{:#}\n", registers_json(&map)))?);
     }
     drop(progress);
     if args.json {

@@ -87,7 +87,7 @@ fn list(switches: Vec<(SwitchStatus, Control, EngineKind)>, patience: Duration) 
         Ok(now) => {
             let engine = match (&now.without_code, engine) {
                 (Some(_), _) | (None, EngineKind::Interp) => "interp",
-                (None, EngineKind::Rtl) => "rtl",
+                (None, EngineKind::Rtl | EngineKind::Verilated) => "rtl",
                 (None, EngineKind::Jit | EngineKind::Fastest) => "jit",
             };
             SwitchStatus { program: now.program.name.clone(), engine: engine.to_owned(), ..status }
