@@ -1,6 +1,6 @@
 //! `millrace chassis`: a device with many virtual switches, as one file describes it.
 
-use crate::cli::{Engine, LogArgs};
+use crate::cli::{Engine, LogArgs, Simulator};
 use crate::entries::read;
 use crate::findings::Failure;
 use crate::grpc::warn_of_exposure;
@@ -104,7 +104,7 @@ fn run(path: &Path, args: &RunDevice, is_json: bool) -> Result<(), Failure> {
     drop(opener);
     let signals = Signals::new([SIGHUP, SIGINT, SIGTERM]);
     let mut signals = signals.map_err(|error| Failure::failed("signals", error))?;
-    let device = Device::start_with(&file, ports, args.engine.kind())?;
+    let device = Device::start_with(&file, ports, args.engine.kind(Simulator::InProcess)?)?;
     let socket = ControlSocket::serve(&device)?;
     note_line(format_args!("{} is running with {} switches", device.name(), file.switches.len()));
     note_line(format_args!("ctl: {}", socket.path().display()));
