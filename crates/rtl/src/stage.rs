@@ -38,7 +38,8 @@ pub enum Input {
     Now,
     /// Of the bytes of the frame that come after the cursor it starts with; of all, where the stage parses the frame.
     Rest(Rest),
-    /// The parameters of a hash: [`crc_parameters`].
+    /// The parameters of a hash, the lowest first: polynomial, initial and final value, each as wide as the hash; whether the bits of the
+    /// data, and of the remainder, are turned round.
     Parameters(HashId),
 }
 
