@@ -4,6 +4,7 @@ use crate::entries::read;
 use crate::findings::Failure;
 use crate::grpc::{address, warn_of_exposure};
 use crate::output::{has_colour, note_line, say, say_line, tell_coloured};
+use crate::signals;
 use clap::Args;
 use millrace_afdx::{IntegrityRule, Misbehaviour, Network as Side, Order};
 use millrace_dataplane::PortId;
@@ -15,11 +16,8 @@ use millrace_end_system::{
 use millrace_listen::{Address, Admission, GATEWAY, bind_udp};
 use millrace_network::Network;
 use serde_json::json;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// Longest run in seconds: a year.
 const MAX_SECONDS: u64 = 366 * 86_400;
@@ -139,11 +137,7 @@ pub(crate) fn es(args: &EsArgs) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::failed(args.file.display(), error);
     let mut plan = Plan::of(&network, &args.name, &receiving).map_err(|error| failed(&error))?;
     let gateways = gateways(args, &network, &mut plan)?;
-    let ends = Arc::new(AtomicBool::new(false));
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&ends))
-            .map_err(|error| Failure::failed("signals", error))?;
-    }
+    let ends = signals::ends()?;
     let lines = args.lines.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     // The clock starts when all is open: no message is due before it can be sent.
     let clock = WallClock::default();

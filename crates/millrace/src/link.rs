@@ -3,15 +3,14 @@
 use crate::findings::Failure;
 use crate::grpc::{self, warn_of_exposure};
 use crate::output::{note_line, say_line};
+use crate::signals;
 use clap::{Args, Subcommand};
 use millrace_link::limits::MAX_WORDS;
 use millrace_link::{Client, LinkError, Mapped, Server};
 use millrace_listen::{Address, Admission, LINK};
 use serde_json::json;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
@@ -141,11 +140,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Until a signal ends it, or the device is gone.
 fn serve(server: Server, json: bool) -> Result<(), Failure> {
-    let ends = Arc::new(AtomicBool::new(false));
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&ends))
-            .map_err(|error| Failure::failed("signals", error))?;
-    }
+    let ends = signals::ends()?;
     note_line(format_args!("host link: {}", server.address()));
     warn_of_exposure(&LINK, server.address(), Admission::Anybody);
     while !ends.load(Ordering::Acquire) && server.fault().is_none() {

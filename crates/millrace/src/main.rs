@@ -39,6 +39,7 @@ mod rtl;
 mod run;
 mod running;
 mod shell;
+mod signals;
 mod snmp;
 mod source;
 mod stand_in;
