@@ -174,8 +174,7 @@ impl Client {
     /// Keeps what is no answer, the newest [`MAX_WAITING`] of it.
     fn keep(&mut self, record: ToHost) -> Option<ToHost> {
         let event = match record {
-            ToHost::Frame { port, bytes } => Event::Frame { port, bytes },
-            ToHost::Message { kind, bytes } => Event::Message { kind, bytes },
+            ToHost::Event(event) => event,
             ToHost::Lost { frames, messages } => {
                 self.lost = (self.lost.0.saturating_add(frames), self.lost.1.saturating_add(messages));
                 return None;

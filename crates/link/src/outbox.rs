@@ -60,7 +60,7 @@ impl Outbox {
             }
             if let Some(record) = state.records.pop_front() {
                 match record {
-                    ToHost::Frame { .. } | ToHost::Message { .. } | ToHost::Lost { .. } => state.events -= 1,
+                    ToHost::Event(_) | ToHost::Lost { .. } => state.events -= 1,
                     ToHost::Hello(_) | ToHost::Words { .. } | ToHost::Done { .. } | ToHost::Refused(_) => {
                         state.requests -= 1;
                     }
@@ -88,10 +88,11 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::Event;
     use std::sync::Arc;
 
     fn frame(port: u16) -> ToHost {
-        ToHost::Frame { port, bytes: Vec::new() }
+        ToHost::Event(Event::Frame { port, bytes: Vec::new() })
     }
 
     #[test]

@@ -342,10 +342,7 @@ impl Owner {
             if (frames, messages) != (0, 0) && client.out.offer(ToHost::Lost { frames, messages }) {
                 client.lost = (0, 0);
             }
-            let taken = client.out.offer(match event {
-                Event::Frame { port, bytes } => ToHost::Frame { port, bytes },
-                Event::Message { kind, bytes } => ToHost::Message { kind, bytes },
-            });
+            let taken = client.out.offer(ToHost::Event(event));
             client.lost.0 += u64::from(!taken && is_frame);
             client.lost.1 += u64::from(!taken && !is_frame);
             taken

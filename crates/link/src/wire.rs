@@ -3,7 +3,7 @@
 //! A record is decoded only when all of it is there and its length is one that its kind may have. Nothing is allocated for a length that
 //! was only announced.
 
-use crate::device::Shape;
+use crate::device::{Event, Shape};
 use crate::limits::{MAX_FRAME, MAX_RECORD, MAX_TEXT, MAX_WORDS, VERSION};
 use std::fmt;
 
@@ -59,20 +59,8 @@ pub enum ToHost {
     },
     /// A request was not done.
     Refused(Refused),
-    /// A frame that left by a port.
-    Frame {
-        /// The port.
-        port: u16,
-        /// Its bytes.
-        bytes: Vec<u8>,
-    },
-    /// Something that the device has to say.
-    Message {
-        /// What kind of message.
-        kind: u32,
-        /// The message.
-        bytes: Vec<u8>,
-    },
+    /// What comes from the device by itself.
+    Event(Event),
     /// Frames and messages that this client was too slow for, since it was told last.
     Lost {
         /// Frames.
@@ -224,8 +212,10 @@ impl ToHost {
             ToHost::Refused(Refused { tag, done, why }) => {
                 Record::of(REFUSED).u32(*tag).u32(*done).bytes(why.as_bytes()).end()
             }
-            ToHost::Frame { port, bytes } => Record::of(FRAME).u16(*port).bytes(bytes).end(),
-            ToHost::Message { kind, bytes } => Record::of(MESSAGE).u32(*kind).bytes(bytes).end(),
+            ToHost::Event(Event::Frame { port, bytes }) => Record::of(FRAME).u16(*port).bytes(bytes).end(),
+            ToHost::Event(Event::Message { kind, bytes }) => {
+                Record::of(MESSAGE).u32(*kind).bytes(bytes).end()
+            }
             ToHost::Lost { frames, messages } => Record::of(LOST).u64(*frames).u64(*messages).end(),
         }
     }
@@ -256,8 +246,8 @@ impl ToHost {
                 let (tag, done) = (fields.u32()?, fields.u32()?);
                 ToHost::Refused(Refused { tag, done, why: fields.text()? })
             }
-            FRAME => ToHost::Frame { port: fields.u16()?, bytes: fields.bytes(MAX_FRAME)? },
-            MESSAGE => ToHost::Message { kind: fields.u32()?, bytes: fields.bytes(MAX_FRAME)? },
+            FRAME => ToHost::Event(Event::Frame { port: fields.u16()?, bytes: fields.bytes(MAX_FRAME)? }),
+            MESSAGE => ToHost::Event(Event::Message { kind: fields.u32()?, bytes: fields.bytes(MAX_FRAME)? }),
             LOST => ToHost::Lost { frames: fields.u64()?, messages: fields.u64()? },
             kind => return Err(WireError::Kind(kind)),
         };
@@ -398,9 +388,10 @@ mod tests {
                 done,
                 why
             })),
-            (any::<u16>(), vec(any::<u8>(), 0..200)).prop_map(|(port, bytes)| ToHost::Frame { port, bytes }),
+            (any::<u16>(), vec(any::<u8>(), 0..200))
+                .prop_map(|(port, bytes)| ToHost::Event(Event::Frame { port, bytes })),
             (any::<u32>(), vec(any::<u8>(), 0..200))
-                .prop_map(|(kind, bytes)| ToHost::Message { kind, bytes }),
+                .prop_map(|(kind, bytes)| ToHost::Event(Event::Message { kind, bytes })),
             any::<(u64, u64)>().prop_map(|(frames, messages)| ToHost::Lost { frames, messages }),
         ]
     }
@@ -446,7 +437,7 @@ mod tests {
         assert!(ToDevice::decode(&most[4..]).is_ok());
         let more = ToDevice::Write { tag: 0, writes: vec![(0, 0); MAX_WORDS + 1] }.encode();
         assert_eq!(ToDevice::decode(&more[4..]), Err(WireError::Words(MAX_WORDS + 1)));
-        let frame = ToHost::Frame { port: 0, bytes: vec![0; MAX_FRAME + 1] }.encode();
+        let frame = ToHost::Event(Event::Frame { port: 0, bytes: vec![0; MAX_FRAME + 1] }).encode();
         assert_eq!(ToHost::decode(&frame[4..]), Err(WireError::Bytes(MAX_FRAME + 1)));
         assert_eq!(ToDevice::decode(&[1, 0, 9, 0]), Err(WireError::Version(9)));
         assert_eq!(ToDevice::decode(&[5]), Err(WireError::Kind(5)));
