@@ -142,7 +142,8 @@ fn schedule(m: &mut ModuleBuilder, queues: u32, bits: u32, count_bits: u32) {
         fresh = m.or(fresh, new);
     }
 
-    // The ring: who gives its turn away, then who has sent, then who comes.
+    // The ring changes in this order: the queue that passes its turn on goes to the end, the queue that has sent leaves or stays, a
+    // queue with its first frame is added at the end.
     let passes = m.all(&[turn.passes, is_deficit, sends]);
     let passed = ring.remove(m, ring.entries[0], passes).append(m, ring.entries[0], passes);
     let ends = m.or(empties, is_round_robin);
