@@ -25,10 +25,14 @@ impl Simulated {
         let refused = |refusal: Refusal| EngineError(refusal.to_string());
         let hardware = Hardware::new(Arc::clone(program), Options::default()).map_err(refused)?;
         let capacities: Vec<_> = hardware.capacities().collect();
+        let places: Vec<_> = hardware.places().collect();
         let hardware = hardware.simulate(sim).map_err(refused)?;
         let mut tables = state.tables();
         for (table, entries) in capacities {
             tables.set_capacity(table, u32::try_from(entries).unwrap_or(u32::MAX));
+        }
+        for (profile, places) in places {
+            tables.set_places(profile, u32::try_from(places).unwrap_or(u32::MAX));
         }
         drop(tables);
         Ok(Simulated { program: Arc::clone(program), hardware })

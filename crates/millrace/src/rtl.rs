@@ -6,11 +6,13 @@ use crate::source::load_any;
 use crate::{cli::ProgramArgs, progress::Progress};
 use clap::{Args, ValueEnum};
 use millrace_netlist::{Design, verilog};
+use millrace_pipeline::{Profile, Program};
 use millrace_rtl::device::Link;
 use millrace_rtl::map::{Bus, Field, RegisterMap};
 use millrace_rtl::tables::MAX_CAPACITY;
 use millrace_rtl::{Device, DeviceOptions, Hardware, Options, line_rate};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -24,7 +26,8 @@ pub(crate) struct RtlArgs {
     #[arg(long, value_name = "PS", default_value_t = Options::default().period_ps,
           value_parser = clap::value_parser!(u32).range(1000..=1_000_000))]
     period: u32,
-    /// How many entries the unit of a table holds, if not as many as the program declares up to 4096, or 512 for masks and several ranges
+    /// How many entries the unit of a table holds, or members of groups those of a selector, if not as many as the program declares
+    /// up to 4096, or 512 for masks and several ranges
     #[arg(long, value_name = "TABLE=N", value_parser = capacity)]
     capacity: Vec<(String, u64)>,
     /// Frames a second that every stage has to take, if not those of 64 bytes at 64 bits a cycle
@@ -129,14 +132,25 @@ fn registers_json(map: &RegisterMap) -> serde_json::Value {
             "registers": registers, "ports": ports, "tables": tables })
 }
 
+/// The sizes that are asked for, each of something that the program has.
+fn capacities(args: &RtlArgs, program: &Program) -> Result<BTreeMap<String, u64>, Failure> {
+    let known = |name: &str| {
+        let is_selector = |profile: &Profile| profile.selector.is_some() && profile.name == name;
+        program.tables.values().any(|table| table.name == name) || program.profiles.values().any(is_selector)
+    };
+    match args.capacity.iter().find(|(name, _)| !known(name)) {
+        Some((name, _)) => {
+            let why = format!("--capacity: {} has no table or action selector {name}", program.name);
+            Err(Failure::Failed(why))
+        }
+        None => Ok(args.capacity.iter().cloned().collect()),
+    }
+}
+
 pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure> {
     let program = load_any(&args.program.path, &args.program.source, findings)?.program(findings)?;
     let progress = Progress::start(format!("making hardware of {}", program.name));
-    let known = |name: &str| program.tables.values().any(|table| table.name == name);
-    if let Some((name, _)) = args.capacity.iter().find(|(name, _)| !known(name)) {
-        return Err(Failure::Failed(format!("--capacity: {} has no table {name}", program.name)));
-    }
-    let capacities = args.capacity.iter().cloned().collect();
+    let capacities = capacities(args, &program)?;
     let hardware = Hardware::new(program, Options { period_ps: args.period, capacities });
     let hardware = hardware.map_err(|refusal| Failure::Failed(refusal.to_string()))?;
     if !args.allow_slow {

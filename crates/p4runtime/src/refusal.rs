@@ -60,6 +60,7 @@ impl From<WriteError> for Refusal {
             WriteError::Profile(error) => match error {
                 ProfileError::MembersFull { .. }
                 | ProfileError::GroupsFull { .. }
+                | ProfileError::PlacesFull { .. }
                 | ProfileError::GroupTooLarge { .. } => Code::ResourceExhausted,
                 ProfileError::DuplicateMember(_) | ProfileError::DuplicateGroup(_) => Code::AlreadyExists,
                 ProfileError::NoMember(_) | ProfileError::NoGroup(_) => Code::NotFound,

@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         shapes.into_iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name))
     {
         let program = program(keys, entries);
-        let unit = TableUnit::of(&program, TableId::from_u32(0), Some(entries)).ok_or("no unit")?;
+        let unit = TableUnit::of(&program, TableId::from_u32(0), |_| Some(entries)).ok_or("no unit")?;
         let mut design = Design::new();
         design.add(unit.module(&program, name));
         passes::optimize(&mut design);

@@ -138,7 +138,14 @@ impl Top<'_> {
         for (number, ((access, ports), cycle)) in accesses.enumerate() {
             let Some(unit) = unit_of(parts.tables, access) else { continue };
             let lookup = self.m.instance(self.design, modules[&unit.table], &format!("lookup{number}"));
-            let keys: Vec<NodeId> = self.inputs(ports);
+            let mut keys: Vec<NodeId> = self.inputs(ports);
+            // The hash of a selector; a table in which nothing changes has no groups.
+            if keys.len() > unit.fields.len()
+                && let Some(hash) = keys.pop()
+                && unit.choice.is_some()
+            {
+                self.m.connect(lookup, "hash", hash);
+            }
             if !keys.is_empty() {
                 let key = self.m.concat(&keys);
                 self.m.connect(lookup, "key", key);

@@ -99,9 +99,8 @@ impl Hardware {
     /// What hardware cannot do of it.
     pub fn new(program: Arc<Program>, options: Options) -> Result<Hardware, Refusal> {
         let capacity = |name: &str| options.capacities.get(name).copied();
-        let tables = program.tables.iter();
-        let units: Vec<TableUnit> =
-            tables.filter_map(|(id, table)| TableUnit::of(&program, id, capacity(&table.name))).collect();
+        let tables = program.tables.keys();
+        let units: Vec<TableUnit> = tables.filter_map(|id| TableUnit::of(&program, id, capacity)).collect();
         let mut stages = Vec::new();
         for part in parts_of(&program) {
             let name = part.name();
@@ -170,6 +169,16 @@ impl Hardware {
     /// How many entries the units of tables hold, where that is less than anything.
     pub fn capacities(&self) -> impl Iterator<Item = (TableId, u64)> {
         self.units.iter().filter_map(|unit| Some((unit.table, unit.capacity()?)))
+    }
+
+    /// How many members of groups the units of tables hold, counted with their weights, of each action selector.
+    pub fn places(&self) -> impl Iterator<Item = (ProfileId, u64)> {
+        let program = &self.program;
+        let profiles = program.profiles.keys();
+        profiles.filter_map(|profile| {
+            let units = self.units.iter().filter(|unit| program.tables[unit.table].profile == Some(profile));
+            Some((profile, units.filter_map(|unit| unit.choice).map(|choice| choice.places.into()).min()?))
+        })
     }
 
     /// What the hardware is like.

@@ -127,7 +127,7 @@ pub enum Output {
 /// A table or object, and what is done with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Looks up a table: its keys, then its selector inputs. [`LookupAnswer`] says what it answers.
+    /// Looks up a table: its keys, then the hash of its action selector. [`LookupAnswer`] says what it answers.
     Lookup(TableId),
     /// Asks whether keys are a member of a value set: 1 bit.
     Member(ValueSetId),

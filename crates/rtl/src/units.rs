@@ -84,8 +84,9 @@ impl Objects<'_> {
         let program = std::sync::Arc::clone(self.state.program());
         let table = &program.tables[id];
         let all: Vec<Bits> = inputs.iter().map(|(bits, _)| bits.clone()).collect();
-        let (keys, selector) = all.split_at(table.keys.len().min(all.len()));
-        let found = self.state.lookup(id, keys, selector, self.now_ns);
+        let (keys, hash) = all.split_at(table.keys.len().min(all.len()));
+        let hash = hash.first().map_or(0, Bits::to_u64_saturating);
+        let found = self.state.lookup_by_hash(id, keys, hash, self.now_ns);
         let width = answer - LookupAnswer::DATA;
         let call = ActionCall { action: found.action, args: found.args.clone() };
         let data = call_data(&program, table, &call, width);

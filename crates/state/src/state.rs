@@ -214,6 +214,11 @@ impl State {
                 made.set_capacity(id, capacity);
             }
         }
+        for id in self.schema.program.profiles.keys() {
+            if let Some(places) = tables.places[id] {
+                made.set_places(id, places);
+            }
+        }
         // It has what the program had when it was made, whatever quotas say by now.
         tables.charge.leave();
         made.charge.move_to(&self.account);

@@ -41,6 +41,8 @@ pub struct Tables {
     revisions: SecondaryMap<TableId, u64>,
     /// See [`Tables::set_capacity`].
     pub(crate) capacities: SecondaryMap<TableId, Option<u32>>,
+    /// See [`Tables::set_places`].
+    pub(crate) places: SecondaryMap<ProfileId, Option<u32>>,
 }
 
 /// What a write makes grow.
@@ -155,6 +157,7 @@ impl Tables {
             settling: false,
             revisions: SecondaryMap::new(),
             capacities: SecondaryMap::new(),
+            places: SecondaryMap::new(),
         }
     }
 
@@ -253,5 +256,12 @@ impl Tables {
     pub fn set_capacity(&mut self, id: TableId, entries: u32) {
         self.capacities[id] = Some(entries);
         self.tables[id].set_capacity(entries);
+    }
+
+    /// Whoever looks up holds so many members of the groups of a profile at most, each as often as its weight: more are refused. What
+    /// there is stays.
+    pub fn set_places(&mut self, id: ProfileId, places: u32) {
+        self.places[id] = Some(places);
+        self.profiles[id].set_capacity(places);
     }
 }

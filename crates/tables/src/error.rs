@@ -284,6 +284,11 @@ pub enum ProfileError {
         /// The number of groups the profile may hold.
         limit: u32,
     },
+    /// The weights of all groups would add up to more than whoever looks up holds ([`crate::ActionProfile::set_capacity`]).
+    PlacesFull {
+        /// The largest sum.
+        limit: u32,
+    },
     /// The weights of a group add up to more than the profile allows.
     GroupTooLarge {
         /// The sum of the weights asked for.
@@ -332,6 +337,12 @@ impl fmt::Display for ProfileError {
             }
             ProfileError::GroupsFull { limit } => {
                 write!(f, "the action profile is full: it holds {limit} groups, its limit")
+            }
+            ProfileError::PlacesFull { limit } => {
+                write!(
+                    f,
+                    "the action profile is full: the weights of all groups are at most {limit}, its limit"
+                )
             }
             ProfileError::GroupTooLarge { weight, limit } => {
                 write!(f, "the group's weights add up to {weight}, the limit is {limit}")

@@ -51,6 +51,10 @@ pub struct ActionProfile {
     /// Bytes of each member in the tables that use it.
     in_tables: u64,
     held: Held,
+    /// See [`ActionProfile::set_capacity`].
+    capacity: Option<u32>,
+    /// The weights of all groups.
+    places: u64,
 }
 
 /// The members of a group by ascending id, each with the sum of the weights up to and with its own.
@@ -103,12 +107,19 @@ impl ActionProfile {
             groups: BTreeMap::new(),
             in_tables: 0,
             held: Held::default(),
+            capacity: None,
+            places: 0,
         })
     }
 
     /// The same, empty, used by tables whose records are of these lengths in bytes: members count for these too.
     pub fn used_by(self, records: impl Iterator<Item = u32>) -> ActionProfile {
         ActionProfile { in_tables: prices::in_tables(records), ..self }
+    }
+
+    /// Whoever looks up holds so many members of groups, each as often as its weight: more are refused. What there is stays.
+    pub fn set_capacity(&mut self, places: u32) {
+        self.capacity = Some(places);
     }
 
     /// What its members and groups count for ([`prices`]).
@@ -253,6 +264,7 @@ impl ActionProfile {
             return Err(ProfileError::GroupsFull { limit: self.spec.max_groups });
         }
         let group = self.check_group(members, selection)?;
+        self.places = self.check_places(0, weight(members))?;
         self.held += prices::group(members);
         self.groups.insert(id, group);
         Ok(GroupRef(id))
@@ -265,6 +277,8 @@ impl ActionProfile {
     pub fn modify_group(&mut self, id: u32, members: &[GroupMember]) -> Result<(), ProfileError> {
         let selection = self.selection(id).ok_or(ProfileError::NoGroup(id))?;
         let group = self.check_group(members, selection)?;
+        let before = self.groups.get(&id).map_or(0, |group| weight(&group.members));
+        self.places = self.check_places(before, weight(members))?;
         let before = self.groups.insert(id, group).unwrap_or_default();
         self.held = self.held + prices::group(members) - prices::group(&before.members);
         Ok(())
@@ -284,6 +298,7 @@ impl ActionProfile {
             return Err(ProfileError::GroupInUse(id));
         }
         let before = self.groups.remove(&id).unwrap_or_default();
+        self.places -= weight(&before.members);
         self.held = self.held - prices::group(&before.members);
         Ok(())
     }
@@ -308,8 +323,18 @@ impl ActionProfile {
         self.groups.get(&id).map(|group| group.selection)
     }
 
+    /// The weights of all groups when those of one have changed.
+    fn check_places(&self, before: u64, after: u64) -> Result<u64, ProfileError> {
+        let places = self.places - before + after;
+        match self.capacity {
+            // A group may always become smaller.
+            Some(limit) if places > limit.into() && after > before => Err(ProfileError::PlacesFull { limit }),
+            _ => Ok(places),
+        }
+    }
+
     fn check_group(&self, members: &[GroupMember], selection: Selection) -> Result<Group, ProfileError> {
-        let weight: u64 = members.iter().map(|member| u64::from(member.weight)).sum();
+        let weight = weight(members);
         if weight > self.spec.max_group_weight.into() {
             return Err(ProfileError::GroupTooLarge { weight, limit: self.spec.max_group_weight });
         }
@@ -326,6 +351,10 @@ impl ActionProfile {
             None => Ok(Group::new(members, selection)),
         }
     }
+}
+
+fn weight(members: &[GroupMember]) -> u64 {
+    members.iter().map(|member| u64::from(member.weight)).sum()
 }
 
 fn check_action(action: &ActionCall) -> Result<(), ProfileError> {
@@ -466,6 +495,23 @@ mod tests {
         let plain = ProfileSpec { max_members: 1, max_groups: 0, max_group_weight: 0 };
         let mut plain = ActionProfile::new(plain).unwrap();
         assert_eq!(plain.insert_group(1, &[], Selection::Hash), Err(ProfileError::NoSelector));
+    }
+
+    #[test]
+    fn groups_have_as_many_places_as_there_are() {
+        let mut profile = profile();
+        profile.set_capacity(7);
+        profile.insert_group(1, &members(&[(10, 4)]), Selection::Hash).unwrap();
+        let full = ProfileError::PlacesFull { limit: 7 };
+        assert_eq!(profile.insert_group(2, &members(&[(10, 4)]), Selection::Hash), Err(full.clone()));
+        profile.insert_group(2, &members(&[(20, 3)]), Selection::Hash).unwrap();
+        assert_eq!(profile.modify_group(1, &members(&[(10, 3), (20, 2)])), Err(full));
+        assert_eq!(profile.group(1), Some(&members(&[(10, 4)])[..]));
+        profile.remove_group(2, []).unwrap();
+        profile.modify_group(1, &members(&[(10, 3), (20, 4)])).unwrap();
+        // What there is stays, and may become less.
+        profile.set_capacity(2);
+        profile.modify_group(1, &members(&[(10, 3)])).unwrap();
     }
 
     #[test]

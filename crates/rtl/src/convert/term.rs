@@ -448,9 +448,17 @@ impl Converter<'_> {
     fn lookup(&mut self, table: TableId, cond: Wire, mut env: Env) -> Step<Env> {
         let described = &self.program.tables[table];
         let mut inputs = Vec::new();
-        for value in described.keys.iter().map(|key| &key.value).chain(&described.selector_inputs) {
-            let (wire, _) = self.number(value, &env)?;
+        for key in &described.keys {
+            let (wire, _) = self.number(&key.value, &env)?;
             inputs.push((wire, Type::Bits(self.graph.width(wire))));
+        }
+        let selector = described.profile.and_then(|profile| self.program.profiles[profile].selector.as_ref());
+        if let Some(selector) = selector {
+            let hashed: Vec<DataItem> =
+                described.selector_inputs.iter().map(|input| DataItem::Value(input.clone())).collect();
+            let hash = self.hash(selector.algorithm, None, &hashed, &env)?;
+            let hash = self.graph.zero_extend(hash, selector.width);
+            inputs.push((hash, Type::Bits(selector.width)));
         }
         let width = answer_width(self.program, table);
         if width > crate::limits::MAX_VALUE {

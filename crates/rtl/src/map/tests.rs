@@ -180,7 +180,7 @@ impl RegisterAccess for Master {
 fn what_software_writes_to_registers_is_what_frames_meet() {
     let program = program();
     let id = TableId::from_u32(0);
-    let unit = TableUnit::of(&program, id, None).unwrap();
+    let unit = TableUnit::of(&program, id, |_| None).unwrap();
     for bus in [Bus::Axi4Lite, Bus::AvalonMm] {
         let (map, design) = device(&program, &unit, bus);
         assert_eq!(verify(&design), Ok(()));

@@ -160,6 +160,7 @@ impl Synced {
             match all.iter().all(|index| *index < self.cells()) {
                 true => Ok(all),
                 false => Err(Full {
+                    selector: None,
                     table: state.program().tables[table].name.clone(),
                     entries: all.len() as u64,
                     capacity: self.cells().saturating_sub(1),

@@ -74,6 +74,10 @@ impl TableUnit {
                 areas.add("answers", entries, stored);
             }
         }
+        if let Some(choice) = self.choice {
+            areas.add("members", choice.places, self.stored.action + self.data());
+        }
+        // Always the last.
         if !(self.kind == Kind::Constant && self.const_default) {
             areas.add("miss", 1, stored);
         }

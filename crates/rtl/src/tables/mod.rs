@@ -15,6 +15,11 @@
 //! bank goes with the frame from stage to stage of the pipeline, so a frame meets all tables before a batch of writes or all after
 //! it, and no word is written in a bank that is read. When no frame meets the old bank any more, software writes the same words there.
 //! [`Contents`] says which words those are. What a member of an action profile does is in the words of each entry that names it.
+//!
+//! # Groups
+//! The words of an entry with a group of an action selector say where the members of the group begin in a memory of their own and how
+//! many places they take there: a member has as many places as its weight. The pipeline gives the selector's hash with the key. The
+//! remainder of the hash by the number of places chooses one, as software chooses ([`Choice`]).
 
 mod content;
 mod hardware;
@@ -33,6 +38,7 @@ use crate::convert::answer_width;
 use crate::limits::MAX_VALUE;
 use crate::software_port::{PortKind, SoftwarePort};
 use crate::stage::LookupAnswer;
+use millrace_netlist::address_width;
 use millrace_pipeline::{MatchKind, Program, Table, TableId};
 
 /// Bits of a key that is an address.
@@ -105,21 +111,76 @@ pub struct Stored {
     pub action: u32,
     /// Bits of the entry: 0 where nothing asks for it.
     pub entry: u32,
-    /// Bits of the data.
+    /// Bits of the data, or of the place of a group's members.
     pub data: u32,
+    /// Bits that say whether there is a group ([`Chosen`]).
+    pub chosen: u32,
+}
+
+/// How an entry comes to its action, in the highest bits of a stored answer where the table has a selector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// It is in the answer.
+    Given,
+    /// Of a group, by the selector's hash.
+    ByHash,
+    /// Of a group, at random.
+    AtRandom,
+}
+
+impl Chosen {
+    /// Bits of it.
+    const BITS: u32 = 2;
+}
+
+/// How the unit of a table with an action selector chooses members of groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Places for members of groups: the weights of all groups that entries name are no more, all together.
+    pub places: u32,
+    /// Bits of the hash.
+    pub hash: u32,
+}
+
+impl Choice {
+    fn of(program: &Program, table: &Table, capacity: Option<u64>) -> Option<Choice> {
+        let profile = &program.profiles[table.profile?];
+        let selector = profile.selector.as_ref()?;
+        let least = profile.size.max(u64::from(selector.max_group_size));
+        let places = capacity.unwrap_or(least.min(SEARCHED)).clamp(1, MAX_CAPACITY) as u32;
+        let is_fixed = table.const_entries && table.const_default;
+        (!is_fixed).then_some(Choice { places, hash: selector.width })
+    }
+
+    /// Bits of the first place of a group.
+    pub(crate) fn base_bits(self) -> u32 {
+        address_width(self.places)
+    }
+
+    /// Bits of how many places a group has.
+    pub(crate) fn count_bits(self) -> u32 {
+        address_width(self.places + 1)
+    }
 }
 
 impl Stored {
-    fn of(table: &Table, answer: u32) -> Stored {
+    fn of(table: &Table, answer: u32, choice: Option<Choice>) -> Stored {
         let action = usize::BITS - table.actions.len().saturating_sub(1).leading_zeros();
         let is_counted = table.direct_counter.is_some() || table.direct_meter.is_some();
         let entry = if is_counted { LookupAnswer::DATA - LookupAnswer::ENTRY } else { 0 };
-        Stored { action, entry, data: answer - LookupAnswer::DATA }
+        let data = answer - LookupAnswer::DATA;
+        match choice {
+            None => Stored { action, entry, data, chosen: 0 },
+            Some(choice) => {
+                let data = data.max(choice.base_bits() + choice.count_bits());
+                Stored { action, entry, data, chosen: Chosen::BITS }
+            }
+        }
     }
 
     /// All of its bits.
     pub fn bits(self) -> u32 {
-        self.action + self.entry + self.data
+        self.action + self.entry + self.data + self.chosen
     }
 }
 
@@ -138,22 +199,24 @@ pub struct TableUnit {
     pub stored: Stored,
     /// The default action never changes.
     pub const_default: bool,
+    /// How it chooses members of groups; none: no entry has a group.
+    pub choice: Option<Choice>,
 }
 
 impl TableUnit {
-    /// The unit of a table; `capacity` says how many entries it has to hold, if not as many as the table declares. None: entries
-    /// may name groups of an action selector, or the words would be wider than [`MAX_VALUE`].
-    pub fn of(program: &Program, id: TableId, capacity: Option<u64>) -> Option<TableUnit> {
+    /// The unit of a table. `capacity` says of the name of a table how many entries its unit has to hold, if not as many as the table
+    /// declares; of that of an action selector, how many members of groups. None: the words would be wider than [`MAX_VALUE`].
+    pub fn of(program: &Program, id: TableId, capacity: impl Fn(&str) -> Option<u64>) -> Option<TableUnit> {
         let table = &program.tables[id];
-        if table.profile.is_some_and(|profile| program.profiles[profile].selector.is_some()) {
-            return None;
-        }
         let fields: Vec<(u32, MatchKind)> =
             table.keys.iter().map(|key| (key.value.ty(program).bits().unwrap_or(1), key.kind)).collect();
         let answer = answer_width(program, id);
-        let kind = kind(table, &fields, capacity);
-        let stored = Stored::of(table, answer);
-        let unit = TableUnit { table: id, kind, fields, answer, stored, const_default: table.const_default };
+        let kind = kind(table, &fields, capacity(&table.name));
+        let places = table.profile.and_then(|profile| capacity(&program.profiles[profile].name));
+        let choice = Choice::of(program, table, places);
+        let stored = Stored::of(table, answer, choice);
+        let const_default = table.const_default;
+        let unit = TableUnit { table: id, kind, fields, answer, stored, const_default, choice };
         (unit.widest() <= MAX_VALUE).then_some(unit)
     }
 
@@ -189,6 +252,11 @@ impl TableUnit {
     /// The bits of memory, of both banks.
     pub fn storage(&self) -> u64 {
         self.areas().iter().map(|area| 2 * u64::from(area.words) * u64::from(area.width)).sum()
+    }
+
+    /// Bits of the data of an action.
+    fn data(&self) -> u32 {
+        self.answer - LookupAnswer::DATA
     }
 
     fn widest(&self) -> u32 {

@@ -11,7 +11,7 @@ use crate::units::Objects;
 use millrace_netlist::{Design, SignalId, Simulator};
 use millrace_pipeline::arbitrary::Rng;
 use millrace_pipeline::*;
-use millrace_state::{Effects, EntryIndex, EntryWrite, MemberWrite, State, Target, WriteError};
+use millrace_state::{Effects, EntryIndex, EntryWrite, GroupMember, MemberWrite, State, Target, WriteError};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ struct Shape {
     counted: bool,
     /// Entries name members of an action profile.
     members: bool,
+    /// They name groups of an action selector too: bits of its hash.
+    groups: Option<u32>,
 }
 
 impl Shape {
@@ -42,6 +44,7 @@ impl Shape {
             is_const: false,
             counted: false,
             members: false,
+            groups: None,
         }
     }
 
@@ -62,7 +65,8 @@ impl Shape {
                 TableKey { name: format!("k{at}"), value: Expr::Read(slot), kind: *kind }
             })
             .collect();
-        let members = Profile { name: "p".into(), size: 40, selector: None };
+        let selector = |width| Selector { algorithm: HashAlgorithm::Crc32, width, max_group_size: 0 };
+        let members = Profile { name: "p".into(), size: 40, selector: self.groups.map(selector) };
         let profile = self.members.then(|| b.program_mut().profiles.push(members));
         b.program_mut().tables.push(Table {
             name: "t".into(),
@@ -75,7 +79,7 @@ impl Shape {
             const_entries: self.is_const,
             profile,
             selector_inputs: Vec::new(),
-            empty_group: None,
+            empty_group: self.groups.map(|_| call(0xe)),
             direct_counter: self.counted.then(|| DirectCounter {
                 name: "c".into(),
                 unit: millrace_pipeline::Unit::Packets,
@@ -145,6 +149,8 @@ struct Bench {
 struct Wires {
     sim: Simulator,
     key: Option<SignalId>,
+    /// The selector's hash, which is the last part of a key here, and its bits.
+    hash: Option<(SignalId, u32)>,
     bank: Option<SignalId>,
     write: Option<[SignalId; 3]>,
     answer: SignalId,
@@ -163,8 +169,12 @@ struct Wires {
 impl Wires {
     fn cycle(&mut self) {
         if let Some((key, before, after)) = self.keys.get(self.at % self.keys.len().max(1)) {
+            let low = self.hash.map_or(0, |(_, width)| width);
             if let Some(port) = self.key {
-                self.sim.set(port, key);
+                self.sim.set(port, &key.slice(key.width() - 1, low));
+            }
+            if let Some((port, width)) = self.hash {
+                self.sim.set(port, &key.slice(width - 1, 0));
             }
             let wanted = if self.after { after } else { before };
             self.expected.push_back((key.clone(), wanted.clone()));
@@ -205,7 +215,7 @@ impl SoftwareAccess for Wires {
 impl Bench {
     fn new(shape: &Shape, capacity: Option<u64>) -> Bench {
         let program = shape.program();
-        let unit = TableUnit::of(&program, table(), capacity).unwrap();
+        let unit = TableUnit::of(&program, table(), |_| capacity).unwrap();
         let mut design = Design::new();
         design.add(unit.module(&program, "t"));
         let sim = Simulator::new(&design).unwrap();
@@ -221,6 +231,7 @@ impl Bench {
         };
         let wires = Wires {
             key: sim.input("key"),
+            hash: unit.choice.map(|choice| (sim.input("hash").unwrap(), choice.hash)),
             bank: sim.input("bank"),
             write,
             answer: sim.output("answer").unwrap(),
@@ -269,17 +280,16 @@ impl Bench {
 
     /// Has software do `writes`, and writes them to the unit under traffic of random keys and of keys that entries match.
     fn write(&mut self, writes: impl FnOnce(&mut Bench)) {
-        let widths: Vec<u32> = self.program.tables[table()]
-            .keys
-            .iter()
-            .map(|key| key.value.ty(&self.program).bits().unwrap())
-            .collect();
+        let fields = self.shape_keys().into_iter().map(|(width, _)| width);
+        let hash = self.unit().choice.map(|choice| choice.hash);
+        let widths: Vec<u32> = fields.chain(hash).collect();
         let mut keys: Vec<Vec<Bits>> =
             (0..30).map(|_| widths.iter().map(|width| value(&mut self.rng, *width)).collect()).collect();
         let pick = |bench: &mut Bench, keys: &mut Vec<Vec<Bits>>| {
             let entries: Vec<_> = bench.state.tables().entries(table()).collect();
             for _ in 0..30.min(entries.len()) {
-                let key = key_of(&entries[bench.rng.below(entries.len())].matches);
+                let mut key = key_of(&entries[bench.rng.below(entries.len())].matches);
+                key.extend(hash.map(|width| value(&mut bench.rng, width)));
                 keys.push(key.iter().zip(&widths).map(|(bits, width)| bits.zero_extend(*width)).collect());
             }
         };
@@ -578,11 +588,147 @@ fn members_are_in_the_words() {
     assert!(bench.wires.hits > 200);
 }
 
+/// Members of groups are chosen by the hash as software chooses, with weights, in empty groups and after changes of all of it.
+#[test]
+fn members_of_groups_are_chosen_by_the_hash() {
+    use MatchKind::*;
+    for (keys, hash, kind) in [
+        (vec![(32, Lpm)], 14, "tree"),
+        (vec![(48, Exact)], 64, "hash"),
+        (vec![(16, Ternary)], 1, "tcam"),
+        (vec![(8, Exact)], 16, "direct"),
+    ] {
+        choose_members(&keys, hash, kind);
+    }
+}
+
+fn choose_members(keys: &[(u32, MatchKind)], hash: u32, kind: &str) {
+    let counted = hash == 64;
+    let shape = Shape { members: true, groups: Some(hash), counted, ..Shape::new(keys, 200) };
+    let mut bench = Bench::new(&shape, Some(100));
+    assert_eq!(bench.unit().kind.name(), kind);
+    let profile = bench.program.tables[table()].profile.unwrap();
+    let actions: Vec<ActionId> = bench.program.tables[table()].actions.iter().map(|one| one.action).collect();
+    let member = |number: u32| match number % 3 {
+        0 => MemberWrite { action: actions[1], args: Vec::new() },
+        _ => MemberWrite { action: actions[0], args: vec![Bits::new(24, number.into())] },
+    };
+    let group = |rng: &mut Rng, most: usize| -> Vec<GroupMember> {
+        let first = rng.below(20);
+        let members = (first..20).take(rng.below(most + 1));
+        members.map(|id| GroupMember { member: id as u32, weight: 1 + rng.below(4) as u32 }).collect()
+    };
+    bench.write(|bench| {
+        let priority = u32::from(bench.priorities);
+        let fields = bench.shape_keys();
+        let mut tables = bench.state.tables();
+        for id in 0..20 {
+            tables.insert_member(profile, Some(id), &member(id)).unwrap();
+        }
+        for id in 0..10 {
+            tables.insert_group(profile, Some(id), &group(&mut bench.rng, 4)).unwrap();
+        }
+        // Keys of few bits soon repeat.
+        for _ in 0..400 {
+            if tables.entry_count(table()) == 80 {
+                break;
+            }
+            let matches = matches(&mut bench.rng, &fields);
+            let id = bench.rng.below(10) as u32;
+            let target = if bench.rng.one_in(4) { Target::Member(id) } else { Target::Group(id) };
+            let entry = EntryWrite { matches, priority, target, idle_timeout_ns: 0 };
+            let _ = tables.insert(table(), &entry, 0);
+        }
+    });
+    for id in 0..10 {
+        bench.write(|bench| {
+            let mut tables = bench.state.tables();
+            tables.modify_group(profile, id, &group(&mut bench.rng, 4)).unwrap();
+            tables.modify_member(profile, id, &member(id + 100)).unwrap();
+        });
+    }
+    bench.write(|bench| bench.state.tables().set_default_target(table(), &Target::Group(4)).unwrap());
+    bench.write(|bench| bench.state.tables().set_default(table(), &call(5)).unwrap());
+    assert!(bench.wires.hits > 200);
+    assert_eq!(bench.wires.sim.collisions(), 0);
+}
+
+/// Each place of a group that chooses at random is chosen, whatever the hash, and no other.
+#[test]
+fn groups_that_choose_at_random_choose_all() {
+    let shape = Shape { members: true, groups: Some(8), ..Shape::new(&[(8, MatchKind::Exact)], 200) };
+    let program = shape.program();
+    let unit = TableUnit::of(&program, table(), |_| None).unwrap();
+    let mut design = Design::new();
+    design.add(unit.module(&program, "t"));
+    let mut sim = Simulator::new(&design).unwrap();
+    let state = State::new(Arc::clone(&program)).unwrap();
+    let profile = program.tables[table()].profile.unwrap();
+    let action = program.tables[table()].actions[0].action;
+    let weights = [1_u32, 2, 3];
+    let mut tables = state.tables();
+    let members: Vec<GroupMember> =
+        (1..).zip(weights).map(|(member, weight)| GroupMember { member, weight }).collect();
+    for GroupMember { member, .. } in &members {
+        let write = MemberWrite { action, args: vec![Bits::new(24, u128::from(*member))] };
+        tables.insert_member(profile, Some(*member), &write).unwrap();
+    }
+    tables.insert_group_with(profile, Some(1), &members, millrace_state::Selection::Random).unwrap();
+    tables.set_default_target(table(), &Target::Group(1)).unwrap();
+    drop(tables);
+    let mut contents = Contents::new(unit.clone());
+    contents.update_from(&state).unwrap();
+    let port = |name| sim.input(name).unwrap();
+    let [enable, address, data] = ["write_enable", "write_address", "write_data"].map(port);
+    sim.set_u64(enable, 1);
+    for (at, word) in contents.take_changes() {
+        sim.set_u64(address, at);
+        sim.set(data, &word);
+        sim.step();
+    }
+    sim.set_u64(enable, 0);
+    (0..unit.latency()).for_each(|_| sim.step());
+    let answer = sim.output("answer").unwrap();
+    let mut counts = [0; 4];
+    let cycles = 6000;
+    for _ in 0..cycles {
+        let chosen = sim.get(answer).slice(unit.answer - 1, LookupAnswer::DATA).to_u64().unwrap();
+        counts[chosen as usize] += 1;
+        sim.step();
+    }
+    assert_eq!(counts[0], 0);
+    for (member, weight) in (1..).zip(weights) {
+        let wanted = cycles * weight / 6;
+        assert!((wanted - 150..wanted + 150).contains(&counts[member]), "{counts:?}");
+    }
+}
+
+#[test]
+fn groups_beyond_their_places_are_said() {
+    let shape = Shape { members: true, groups: Some(8), ..Shape::new(&[(8, MatchKind::Exact)], 200) };
+    let program = shape.program();
+    let unit = TableUnit::of(&program, table(), |name| (name == "p").then_some(5)).unwrap();
+    let state = State::new(Arc::clone(&program)).unwrap();
+    let profile = program.tables[table()].profile.unwrap();
+    let member = MemberWrite { action: program.tables[table()].actions[2].action, args: Vec::new() };
+    let mut tables = state.tables();
+    tables.insert_member(profile, Some(1), &member).unwrap();
+    tables.insert_group(profile, Some(1), &[GroupMember { member: 1, weight: 6 }]).unwrap();
+    tables.set_default_target(table(), &Target::Group(1)).unwrap();
+    drop(tables);
+    let mut contents = Contents::new(unit);
+    let full = contents.update_from(&state).unwrap_err();
+    assert_eq!((full.entries, full.capacity), (6, 5));
+    assert!(full.to_string().contains("--capacity p=N"), "{full}");
+    state.tables().modify_group(profile, 1, &[GroupMember { member: 1, weight: 5 }]).unwrap();
+    contents.update_from(&state).unwrap();
+}
+
 #[test]
 fn what_does_not_fit_is_said() {
     let shape = Shape::new(&[(16, MatchKind::Ternary)], 8);
     let program = shape.program();
-    let unit = TableUnit::of(&program, table(), Some(2)).unwrap();
+    let unit = TableUnit::of(&program, table(), |_| Some(2)).unwrap();
     let state = State::new(program).unwrap();
     for number in 0..3 {
         let matches = vec![EntryMatch::Ternary(Bits::new(16, number), Bits::ones(16))];
@@ -615,7 +761,7 @@ fn a_device_that_came_back_gets_all_words() {
         }
     }
     let program = Shape::new(&[(32, MatchKind::Exact)], 100).program();
-    let unit = TableUnit::of(&program, table(), None).unwrap();
+    let unit = TableUnit::of(&program, table(), |_| None).unwrap();
     let state = State::new(Arc::clone(&program)).unwrap();
     let mut bench = Driver::new([(0, unit.clone())]);
     let entry = |number| EntryWrite {

@@ -30,6 +30,7 @@ pub(super) fn table_code(error: &WriteError) -> TableCode {
         WriteError::Profile(error) => match error {
             ProfileError::MembersFull { .. }
             | ProfileError::GroupsFull { .. }
+            | ProfileError::PlacesFull { .. }
             | ProfileError::GroupTooLarge { .. } => TableCode::TableFull,
             ProfileError::NoMember(_) => TableCode::InvalidMember,
             ProfileError::NoGroup(_) => TableCode::InvalidGroup,

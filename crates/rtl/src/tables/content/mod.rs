@@ -1,22 +1,25 @@
 //! The words of a unit: what software writes for the entries of a table.
 
+mod groups;
 mod hash;
 mod tcam;
 mod tree;
 
-use super::{Area, Kind, TableUnit};
+use super::{Area, Chosen, Kind, TableUnit};
 use millrace_pipeline::*;
 use millrace_state::{EntryView, State, Tables, Target};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// A table has more entries than its unit can hold.
+/// A table has more entries than its unit can hold, or the groups that it names more members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Full {
     /// The table.
     pub table: String,
-    /// How many entries it has.
+    /// The action selector, if it is about members of groups.
+    pub selector: Option<String>,
+    /// How many entries it has, or the weights of the members of its groups, all together.
     pub entries: u64,
     /// How many the unit holds.
     pub capacity: u64,
@@ -24,10 +27,14 @@ pub struct Full {
 
 impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Full { table, entries, capacity } = self;
+        let Full { table, selector, entries, capacity } = self;
+        let (what, name) = match selector {
+            None => ("entries", table),
+            Some(selector) => ("members of groups, counted with their weights,", selector),
+        };
         write!(
             f,
-            "table {table} has {entries} entries, and its unit holds {capacity}: give it more with --capacity {table}=N"
+            "table {table} has {entries} {what} and its unit holds {capacity}: give it more with --capacity {name}=N"
         )
     }
 }
@@ -110,17 +117,18 @@ impl Contents {
     fn write(&mut self, program: &Program, tables: &Tables) -> Result<(), Full> {
         let Contents { unit, image, kept, .. } = self;
         let Some(last) = image.areas.len().checked_sub(1) else { return Ok(()) };
+        let groups = groups::Groups::of(unit, program, tables)?;
         if let Some(capacity) = unit.capacity() {
             let count = u64::from(tables.entry_count(unit.table));
-            let full = || Full { table: program.tables[unit.table].name.clone(), entries: count, capacity };
+            let table = program.tables[unit.table].name.clone();
+            let full = || Full { table, selector: None, entries: count, capacity };
             if count > capacity {
                 return Err(full());
             }
             let mut entries: Vec<EntryView> = tables.entries(unit.table).collect();
             entries.sort_by_key(|entry| first_wins(&unit.fields, entry.priority, &entry.matches));
             let answer = |entry: &EntryView| {
-                let call = unit.call_of(program, tables, &entry.target);
-                unit.stored_call(program, &call, entry.index.0)
+                unit.stored_target(program, tables, (&entry.target, entry.index.0), &groups)
             };
             let answers: Vec<Bits> = entries.iter().map(answer).collect();
             match kept {
@@ -130,8 +138,9 @@ impl Contents {
                 Kept::Tcam(placed) => placed.write(unit, &entries, &answers, image).ok_or_else(full)?,
             }
         }
-        let default = unit.call_of(program, tables, &tables.default_target(unit.table));
-        image.set(last, 0, unit.stored_call(program, &default, 0));
+        let default = tables.default_target(unit.table);
+        image.set(last, 0, unit.stored_target(program, tables, (&default, 0), &groups));
+        groups.write(unit, program, tables, image);
         Ok(())
     }
 
@@ -198,24 +207,50 @@ impl TableUnit {
     /// What a target runs: of a member its action, or the default one where that is none of the table's.
     fn call_of(&self, program: &Program, tables: &Tables, target: &Target) -> ActionCall {
         let table = &program.tables[self.table];
-        let of_member = |id: &u32| {
-            let member = tables.member(table.profile?, *id).ok()?;
-            let action = table.actions.iter().position(|listed| listed.action == member.action)?;
-            Some(ActionCall { action, args: member.args })
-        };
         let call = match target {
             Target::Action(call) => Some(call.clone()),
-            Target::Member(id) => of_member(id),
-            // Tables with groups have no unit.
-            Target::Group(_) => None,
+            Target::Member(id) => self.call_of_member(table, tables, *id),
+            // One with members is chosen from ([`groups`]).
+            Target::Group(_) => table.empty_group.clone(),
         };
         call.unwrap_or_else(|| tables.default_action(self.table))
+    }
+
+    /// What a member runs; none if that is no action of the table.
+    fn call_of_member(&self, table: &Table, tables: &Tables, id: u32) -> Option<ActionCall> {
+        let member = tables.member(table.profile?, id).ok()?;
+        let action = table.actions.iter().position(|listed| listed.action == member.action)?;
+        Some(ActionCall { action, args: member.args })
+    }
+
+    /// The answer of a target, as it is kept.
+    fn stored_target(
+        &self,
+        program: &Program,
+        tables: &Tables,
+        (target, entry): (&Target, u32),
+        groups: &groups::Groups,
+    ) -> Bits {
+        if let Target::Group(id) = target
+            && let Some((chosen, place)) = groups.place(self, *id)
+        {
+            return self.stored((chosen, place), entry, 0);
+        }
+        self.stored_call(program, &self.call_of(program, tables, target), entry)
     }
 
     /// The answer of a call, as it is kept.
     pub(super) fn stored_call(&self, program: &Program, call: &ActionCall, entry: u32) -> Bits {
         let data = call_data(program, &program.tables[self.table], call, self.stored.data);
-        let numbers = [(self.stored.entry, u128::from(entry)), (self.stored.action, call.action as u128)];
+        self.stored((Chosen::Given, data), entry, call.action)
+    }
+
+    fn stored(&self, (chosen, data): (Chosen, Bits), entry: u32, action: usize) -> Bits {
+        let data = match self.stored.chosen {
+            0 => data,
+            bits => Bits::new(bits, chosen as u128).concat(&data),
+        };
+        let numbers = [(self.stored.entry, u128::from(entry)), (self.stored.action, action as u128)];
         let numbers = numbers.into_iter().filter(|(bits, _)| *bits > 0);
         numbers.fold(data, |high, (bits, value)| high.concat(&Bits::new(bits, value)))
     }

@@ -1,6 +1,7 @@
-//! The modules of units. Each has `key`, `bank`, `write_enable`, `write_address`, `write_data`, and `answer`,
-//! [`TableUnit::latency`] cycles after key and bank.
+//! The modules of units. Each has `key`, `bank`, `write_enable`, `write_address`, `write_data`, with an action selector `hash`, and
+//! `answer`, [`TableUnit::latency`] cycles after key, hash and bank.
 
+mod choice;
 mod constant;
 mod hash;
 mod tcam;
@@ -43,6 +44,8 @@ impl TableUnit {
         let mut m = ModuleBuilder::new(name);
         let key = (self.key() > 0).then(|| m.input("key", self.key()));
         let key = key.map(|key| m.delayed("asked", key, None));
+        let hash = self.choice.map(|choice| m.input("hash", choice.hash));
+        let hash = hash.map(|hash| m.delayed("asked_hash", hash, None));
         let port = self.software_port(program);
         let (mut write, mut banks, mut address) = (None, Vec::new(), 0);
         if let Some(port) = port {
@@ -60,7 +63,7 @@ impl TableUnit {
             Kind::Tree { entries, keys } => making.tree(entries, keys),
             Kind::Tcam { entries, block } => making.tcam(entries, block),
         };
-        making.answer(program, found);
+        making.answer(program, found, hash);
         making.m.finish()
     }
 
@@ -72,7 +75,7 @@ impl TableUnit {
             Kind::Hash { .. } => hash::CYCLES,
             Kind::Tree { entries, keys } => tree::cycles(entries, keys),
             Kind::Tcam { block, .. } => tcam::cycles(block),
-        }
+        } + self.choice.map_or(0, |choice| choice.cycles())
     }
 }
 
@@ -138,7 +141,7 @@ impl Making<'_> {
     }
 
     /// The answer, a cycle after what is found.
-    fn answer(&mut self, program: &Program, found: Found) {
+    fn answer(&mut self, program: &Program, found: Found, hash: Option<NodeId>) {
         let miss = match self.areas.contains_key("miss") {
             true => self.word("miss", found.cycle),
             false => {
@@ -147,10 +150,16 @@ impl Making<'_> {
                 self.m.constant(stored)
             }
         };
-        let stored = self.m.mux(found.hit, found.stored, miss);
-        let widths = self.unit.stored;
+        let (mut stored, mut hit) = (self.m.mux(found.hit, found.stored, miss), found.hit);
+        let mut cycle = found.cycle;
+        if let (Some(choice), Some(hash)) = (self.unit.choice, hash) {
+            stored = self.choose(choice, stored, hash, cycle);
+            hit = choice::later(&mut self.m, "hit_of_group", hit, choice.cycles());
+            cycle += choice.cycles();
+        }
+        let (widths, data) = (self.unit.stored, self.unit.data());
         let m = &mut self.m;
-        let data = m.slice(stored, widths.action + widths.entry, widths.data);
+        let data = m.slice(stored, widths.action + widths.entry, data);
         let mut part = |low: u32, bits: u32, width: u32| match bits {
             0 => m.number(width, 0),
             _ => {
@@ -160,9 +169,9 @@ impl Making<'_> {
         };
         let action = part(0, widths.action, LookupAnswer::ENTRY - LookupAnswer::ACTION);
         let entry = part(widths.action, widths.entry, LookupAnswer::DATA - LookupAnswer::ENTRY);
-        let answer = self.m.concat(&[data, entry, action, found.hit]);
+        let answer = self.m.concat(&[data, entry, action, hit]);
         let answer = self.m.delayed("answered", answer, None);
-        debug_assert_eq!(self.unit.latency(), found.cycle + 1);
+        debug_assert_eq!(self.unit.latency(), cycle + 1);
         self.m.output("answer", answer);
     }
 }

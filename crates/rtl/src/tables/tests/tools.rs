@@ -38,6 +38,7 @@ fn units() -> Vec<(&'static str, Arc<Program>, Option<u64>)> {
         is_const: true,
     };
     let constant = Shape { is_const: true, entries: vec![fixed], ..Shape::new(&[(16, Ternary)], 8) };
+    let groups = Shape { members: true, groups: Some(14), ..Shape::new(&[(32, Lpm)], 256) };
     vec![
         ("constant", constant.program(), None),
         ("direct", shape(&[(9, Exact)]), None),
@@ -45,13 +46,14 @@ fn units() -> Vec<(&'static str, Arc<Program>, Option<u64>)> {
         ("tree", shape(&[(12, Exact), (32, Lpm)]), Some(256)),
         ("small", shape(&[(32, Ternary), (16, Range)]), Some(16)),
         ("tcam", shape(&[(32, Ternary), (16, Range)]), Some(72)),
+        ("groups", groups.program(), Some(256)),
     ]
 }
 
 #[test]
 fn verilator_has_no_warning() {
     for (name, program, capacity) in units() {
-        let unit = TableUnit::of(&program, table(), capacity).unwrap();
+        let unit = TableUnit::of(&program, table(), |_| capacity).unwrap();
         let path = print(&unit, &program, &format!("lint_{name}"));
         let said = run("verilator", &["--lint-only", "-Wall", path.to_str().unwrap()]);
         let _ = std::fs::remove_file(&path);
@@ -64,7 +66,7 @@ fn verilator_has_no_warning() {
 fn yosys_makes_every_unit() {
     let is_whole = std::env::var("MILLRACE_SYNTHESIS").is_ok_and(|what| what == "all");
     for (number, (name, program, capacity)) in units().into_iter().enumerate() {
-        let unit = TableUnit::of(&program, table(), capacity).unwrap();
+        let unit = TableUnit::of(&program, table(), |_| capacity).unwrap();
         // Each unit for one of them, as synthesis takes minutes; for both: MILLRACE_SYNTHESIS=all.
         let targets = ["synth_xilinx -flatten -noiopad", "synth_ecp5"].into_iter().enumerate();
         for (_, target) in targets.filter(|(turn, _)| is_whole || number % 2 == *turn) {
