@@ -77,7 +77,9 @@ pub use requests::{
 };
 pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, SwitchError};
 pub use timed::{MAX_AHEAD_NS, MAX_TIMED};
-pub use trace::{BlockKind, Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
+pub use trace::{
+    BlockKind, Fate, Field, Journey, JourneyId, JourneyKind, KeyField, StageCycles, Step, StepCycles, Trace,
+};
 pub use worker::{
     BurstReport, Control, DEFAULT_QUANTUM, Doorbell, INTAKE_CLASSES, Intake, IntakeError, MAX_DRAIN_TIME,
     MAX_DRIVEN_NOTICES, MAX_NOTICES, MAX_QUANTUM, MAX_REQUESTS, MAX_SCHEDULED, MAX_WORKERS, MIN_QUANTUM,

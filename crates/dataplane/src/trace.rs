@@ -46,6 +46,32 @@ pub struct Journey {
     pub steps: Vec<Step>,
     /// What became of it.
     pub fates: Vec<Fate>,
+    /// When the hardware of the program does this, where there is any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<StageCycles>,
+}
+
+/// The cycles of a stage in hardware, counted from the one in which it takes the frame.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StageCycles {
+    /// The cycle in which the stage says what becomes of the frame.
+    pub last: u32,
+    /// The length of a cycle in picoseconds.
+    pub period_ps: u32,
+    /// The steps that ask a table or an object.
+    pub steps: Vec<StepCycles>,
+}
+
+/// When a step asks a table or an object, and when that answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StepCycles {
+    /// The step, counted from 0.
+    pub step: usize,
+    /// The cycle of the request.
+    pub asked: u32,
+    /// The cycle of the answer; none where there is none, as of a counter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered: Option<u32>,
 }
 
 /// The part of a program that a journey goes through.
@@ -361,8 +387,21 @@ impl fmt::Display for Journey {
             write!(f, ", from #{parent}")?;
         }
         writeln!(f, ", {} bytes", self.length)?;
-        for step in &self.steps {
+        if let Some(StageCycles { last, period_ps, .. }) = &self.hardware {
+            let ns = f64::from(*last) * f64::from(*period_ps) / 1e3;
+            writeln!(f, "  in hardware: cycle 0 to {last} ({ns:.1} ns)")?;
+        }
+        for (number, step) in self.steps.iter().enumerate() {
             writeln!(f, "{step}")?;
+            let cycles = self.hardware.iter().flat_map(|stage| &stage.steps);
+            for cycles in cycles.filter(|cycles| cycles.step == number) {
+                match cycles.answered {
+                    Some(answered) => {
+                        writeln!(f, "      asked in cycle {}, answered in cycle {answered}", cycles.asked)?;
+                    }
+                    None => writeln!(f, "      done in cycle {}", cycles.asked)?,
+                }
+            }
         }
         for fate in &self.fates {
             fate.fmt(f)?;

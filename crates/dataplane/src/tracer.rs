@@ -74,6 +74,7 @@ impl Tracer {
             length: 0,
             steps: Vec::new(),
             fates: Vec::new(),
+            hardware: None,
         });
         Some(id)
     }

@@ -51,6 +51,7 @@ mod tc;
 mod terminal;
 mod thrift;
 mod trace;
+mod trace_cycles;
 mod usage;
 
 use crate::output::say_line;

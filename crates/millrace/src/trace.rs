@@ -1,19 +1,22 @@
 //! `millrace trace`.
 
 use crate::capture::{self, Captured};
-use crate::cli::{Simulator, TraceArgs};
+use crate::cli::{Engine, Simulator, TraceArgs};
 use crate::entries::{load_file, load_text};
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line};
 use crate::running::Running;
 use crate::source::load_any;
+use crate::trace_cycles;
 use millrace_control::commands::number_trace;
 use millrace_dataplane::{Switch, SwitchConfig};
 use millrace_frames::MAX_FRAME;
+use millrace_rtl::{Hardware, Options};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
+use std::sync::Arc;
 
 pub(crate) fn trace(args: &TraceArgs, findings: &mut Findings) -> Result<(), Failure> {
     let packets = packets(&args.packet)?;
@@ -32,10 +35,19 @@ pub(crate) fn trace(args: &TraceArgs, findings: &mut Findings) -> Result<(), Fai
         let state = running.state()?;
         load_text(&mut switch, Path::new(&running.name()), &state, findings)?;
     }
+    let hardware = match args.engine {
+        Engine::Rtl => Some(Hardware::new(Arc::clone(switch.program()), Options::default())),
+        _ => None,
+    };
+    let report = hardware.transpose().map_err(|refusal| Failure::Failed(refusal.to_string()))?;
+    let report = report.map(|hardware| hardware.report());
     let mut stories: Vec<Value> = Vec::new();
     for (number, packet) in packets.iter().enumerate() {
         let (_, mut trace) = switch.inject_traced(args.port, &packet.bytes, packet.time_ns);
         number_trace(&mut trace);
+        if let Some(report) = &report {
+            trace_cycles::add(&mut trace, report);
+        }
         if args.json {
             stories.push(serde_json::to_value(&trace).map_err(|error| Failure::failed("the trace", error))?);
         } else {

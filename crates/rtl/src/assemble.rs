@@ -252,6 +252,7 @@ impl Top<'_> {
         for at in &slot.accesses {
             if let Some(port) = &parts.ports.accesses[*at].answer {
                 let answer = self.m.output_of(instance, &format!("slot{number}_answer"));
+                let answer = self.m.resize(answer, parts.accesses[*at].answer);
                 self.answers.insert(port.clone(), answer);
             }
         }
@@ -304,8 +305,8 @@ impl Top<'_> {
 /// The units of the objects of a stage, those alone that no other stage changes.
 pub(crate) fn is_own(key: ObjectKey, stages: usize) -> bool {
     match key {
-        // Nothing in hardware writes value sets, and each stage has a queue of its own.
-        ObjectKey::ValueSet(_) | ObjectKey::Messages | ObjectKey::Hash(_) => true,
+        // Nothing in hardware writes value sets, and each stage has a queue and generators of its own.
+        ObjectKey::ValueSet(_) | ObjectKey::Messages | ObjectKey::Hash(_) | ObjectKey::Random => true,
         _ => stages == 1,
     }
 }

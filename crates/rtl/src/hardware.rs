@@ -86,6 +86,13 @@ pub(crate) struct Stage {
     pub(crate) objects: Vec<ObjectUnit>,
 }
 
+impl Stage {
+    /// The units of objects that are simulated.
+    pub(crate) fn observed_objects(&self) -> impl Iterator<Item = &ObjectUnit> {
+        self.objects.iter().filter(|unit| unit.key != ObjectKey::Random)
+    }
+}
+
 impl std::fmt::Debug for Hardware {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Hardware").field("program", &self.program.name).finish_non_exhaustive()
@@ -124,8 +131,13 @@ impl Hardware {
         self.stages.iter().map(|stage| (stage.part, self.design(stage, false)))
     }
 
-    /// The design of a stage. With `observed`, what it asks the units of its tables are outputs.
+    /// The design of a stage. With `observed`, as it is simulated, what it asks its units are outputs, and software draws random numbers,
+    /// so that they are those of other engines.
     pub(crate) fn design(&self, stage: &Stage, observed: bool) -> Design {
+        let objects: Vec<ObjectUnit> = match observed {
+            true => stage.observed_objects().cloned().collect(),
+            false => stage.objects.clone(),
+        };
         assemble(Parts {
             program: &self.program,
             pipeline: stage.pipeline.clone(),
@@ -133,7 +145,7 @@ impl Hardware {
             cycles: &stage.placed.access,
             ports: &stage.ports,
             tables: &self.units,
-            objects: &stage.objects,
+            objects: &objects,
             interval: stage.placed.interval,
             observed,
         })

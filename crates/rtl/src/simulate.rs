@@ -69,7 +69,7 @@ impl Simulation {
                 width: access.answer,
                 answer: ports.answer.as_ref().and_then(|name| input(name)),
                 has_unit: unit_of(&hardware.units, access).is_some(),
-                object: stage.objects.iter().position(|unit| unit.key == access.unit.object()),
+                object: stage.observed_objects().position(|unit| unit.key == access.unit.object()),
                 latency: access.latency,
             });
         }
@@ -91,7 +91,7 @@ impl Simulation {
             accesses,
             driver,
             pins,
-            objects: stage.objects.iter().map(|unit| Synced::new(unit.clone(), &model)).collect(),
+            objects: stage.observed_objects().map(|unit| Synced::new(unit.clone(), &model)).collect(),
             ready: output("ready")?,
             latency: schedule.latency,
             interval: schedule.interval,

@@ -115,7 +115,7 @@ fn interval(object: ObjectKey, slots: &[Slot]) -> u32 {
     let all = span(&mut slots.iter().map(|slot| slot.cycle)).unwrap_or((0, 0));
     match object {
         // Nothing here writes them.
-        ObjectKey::Table(_) | ObjectKey::ValueSet(_) | ObjectKey::Hash(_) => 1,
+        ObjectKey::Table(_) | ObjectKey::ValueSet(_) | ObjectKey::Hash(_) | ObjectKey::Random => 1,
         ObjectKey::Register(_) => {
             let (reads, writes): (Vec<&Slot>, Vec<&Slot>) =
                 slots.iter().partition(|slot| matches!(slot.unit, Unit::RegisterRead(_)));
@@ -127,8 +127,6 @@ fn interval(object: ObjectKey, slots: &[Slot]) -> u32 {
             own.max((writes.1 + 1).saturating_sub(answers.0)).max(answers.1.saturating_sub(writes.0))
         }
         ObjectKey::Meter(_) | ObjectKey::DirectMeter(_) => all.1 - all.0 + METER_INTERVAL,
-        ObjectKey::Counter(_) | ObjectKey::DirectCounter(_) | ObjectKey::Random | ObjectKey::Messages => {
-            all.1 - all.0 + 1
-        }
+        ObjectKey::Counter(_) | ObjectKey::DirectCounter(_) | ObjectKey::Messages => all.1 - all.0 + 1,
     }
 }

@@ -1,6 +1,7 @@
 //! A stage as hardware computes it: one graph of values, what goes in and out, and the accesses to tables and objects.
 
 use crate::graph::{Graph, Wire};
+use crate::objects::RANDOM_LATENCY;
 use millrace_midend::Verdict;
 use millrace_pipeline::{
     Bits, CounterId, CrcParameters, CrcWidth, DigestId, HashAlgorithm, HashId, HeaderId, MeterId, RegisterId,
@@ -238,7 +239,7 @@ impl Unit {
             Unit::Lookup(_) | Unit::Member(_) => 3,
             Unit::RegisterRead(_) => 2,
             Unit::Meter(_) | Unit::MeterDirect(_) => METER_LATENCY,
-            Unit::Random => 1,
+            Unit::Random => RANDOM_LATENCY,
             Unit::Count(_)
             | Unit::CountDirect(_)
             | Unit::RegisterWrite(_)

@@ -342,7 +342,18 @@ mod tests {
         steps: Vec<Step>,
         fates: Vec<Fate>,
     ) -> Journey {
-        Journey { id, parent, kind, path: "normal", port: 1, rid: 0, length: 14, steps, fates }
+        Journey {
+            id,
+            parent,
+            kind,
+            path: "normal",
+            port: 1,
+            rid: 0,
+            length: 14,
+            steps,
+            fates,
+            hardware: None,
+        }
     }
 
     fn block(kind: BlockKind) -> Step {

@@ -89,3 +89,35 @@ fn json_and_wrong_packets() {
     assert!(said.err.contains("neither a pcap nor a pcapng file"), "{}", said.err);
     assert_eq!(millrace(&[&TRACE[..], &["--packet", "00:11:22"]].concat()).code, 0);
 }
+
+/// With the hardware as engine the story says in which cycle tables are asked and answer, as the report of the hardware has it.
+#[test]
+fn the_story_of_hardware_has_cycles() {
+    let packet = ["--packet", "programs/demo/in0.pcap"];
+    let said = millrace(&[&TRACE[..], &ENTRIES, &packet, &["--engine", "rtl", "--json"]].concat());
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    let story: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let made = millrace(&["rtl", "programs/router.p4", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&made.out).unwrap();
+    for (journey, table) in [(0, "RouterIngress.ipv4_lpm"), (1, "RouterEgress.send_frame")] {
+        let of = &story["packets"][0]["journeys"][journey];
+        let stage = &report["stages"][journey];
+        let access = stage["accesses"].as_array().unwrap().iter().find(|one| one["object"] == table).unwrap();
+        let steps = of["steps"].as_array().unwrap();
+        let step = steps.iter().position(|step| step["table"] == table).unwrap();
+        let cycle = access["cycle"].as_u64().unwrap();
+        let answered = cycle + access["latency"].as_u64().unwrap();
+        assert_eq!(of["hardware"]["steps"], json!([{ "step": step, "asked": cycle, "answered": answered }]));
+        assert_eq!(of["hardware"]["last"], stage["latency"]);
+        assert_eq!(of["hardware"]["period_ps"], 6400);
+        let text = millrace(&[&TRACE[..], &ENTRIES, &packet, &["--engine", "rtl"]].concat());
+        assert!(
+            text.out.contains(&format!("asked in cycle {cycle}, answered in cycle {answered}")),
+            "{}",
+            text.out
+        );
+    }
+    // Not of another engine.
+    let said = millrace(&[&TRACE[..], &ENTRIES, &packet, &["--engine", "interp", "--json"]].concat());
+    assert!(!said.out.contains("hardware"));
+}

@@ -1,4 +1,5 @@
-//! The units of objects, as hardware: counters, meters, registers, value sets, parameters of hashes, and messages to software.
+//! The units of objects, as hardware: counters, meters, registers, value sets, parameters of hashes, random numbers, and messages to
+//! software.
 //!
 //! All accesses of a stage to one object go to one unit. Each [`Slot`](crate::slots::Slot) is a port of it, with `slotN_enable`,
 //! `slotN_inputM` and `slotN_answer`; the schedule sees to it that no two ports that share a memory port are used in one cycle. A
@@ -13,12 +14,14 @@ mod hash;
 mod memory;
 mod messages;
 mod meter;
+mod random;
 mod register;
 mod sync;
 mod values;
 
 pub(crate) use messages::{Message, number_width, width as message_width};
 use meter::part as meter_part;
+pub(crate) use random::{RANDOM_LATENCY, xorshift};
 pub(crate) use sync::{Synced, bring_back};
 
 #[cfg(test)]
@@ -50,6 +53,8 @@ pub(crate) enum Kind {
     Values { fields: Vec<(u32, MatchKind)>, size: u32 },
     /// The parameters of a hash, and what they are at first.
     Hash { initial: Bits },
+    /// Generators of random numbers.
+    Random { generators: u32 },
     /// A queue of messages.
     Messages { depth: u32, messages: Vec<Message> },
 }
@@ -132,7 +137,14 @@ impl ObjectUnit {
                 let initial = crc_parameters(CrcParameters::of(hash.algorithm)?);
                 (Kind::Hash { initial }, hash.name.clone())
             }
-            ObjectKey::Table(_) | ObjectKey::Random => return None,
+            ObjectKey::Random => {
+                let generators = slots.iter().map(|slot| {
+                    let width = slot.accesses.iter().map(|access| accesses[*access].answer).max();
+                    random::generators(width.unwrap_or(1))
+                });
+                (Kind::Random { generators: generators.sum() }, "numbers".to_owned())
+            }
+            ObjectKey::Table(_) => return None,
         };
         let width = |slot: &Slot, at: usize| -> u32 {
             let of = slot.accesses.iter().filter_map(|access| accesses[*access].inputs.get(at));
@@ -169,6 +181,7 @@ impl ObjectUnit {
             Kind::Values { fields, size } => self.values(name, fields, *size),
             Kind::Messages { depth, .. } => self.messages(name, *depth),
             Kind::Hash { initial } => self.hash(name, initial),
+            Kind::Random { .. } => self.random(name),
         }
     }
 
@@ -181,6 +194,7 @@ impl ObjectUnit {
             Kind::Values { .. } => "value set",
             Kind::Messages { .. } => "messages",
             Kind::Hash { .. } => "hash",
+            Kind::Random { .. } => "random numbers",
         }
     }
 
@@ -198,6 +212,7 @@ impl ObjectUnit {
             Kind::Values { size, .. } => u64::from(self.port().width) * u64::from(*size),
             Kind::Messages { depth, .. } => u64::from(self.port().width) * u64::from(*depth),
             Kind::Hash { initial } => u64::from(initial.width()),
+            Kind::Random { generators } => u64::from(random::GENERATOR) * u64::from(*generators),
         }
     }
 
@@ -212,10 +227,11 @@ impl ObjectUnit {
                 (PortKind::ValueSet, u64::from(*size), 1 + 2 * key)
             }
             Kind::Hash { initial } => (PortKind::Hash, 1, initial.width()),
+            Kind::Random { generators } => (PortKind::Random, u64::from(*generators), random::GENERATOR),
             Kind::Messages { .. } => (PortKind::Queue, 2, (1 + messages::width(&self.kind)).max(64)),
         };
         let (readable, writable) = match self.kind {
-            Kind::Values { .. } => (false, true),
+            Kind::Values { .. } | Kind::Random { .. } => (false, true),
             Kind::Messages { .. } => (true, false),
             _ => (true, true),
         };

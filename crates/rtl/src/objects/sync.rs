@@ -134,7 +134,8 @@ impl Synced {
             | Kind::Meter { size, .. }
             | Kind::Values { size, .. } => u64::from(*size),
             Kind::Hash { .. } => 1,
-            Kind::Messages { .. } => 0,
+            // Frames ask software for random numbers.
+            Kind::Messages { .. } | Kind::Random { .. } => 0,
         }
     }
 

@@ -5,7 +5,7 @@ use millrace_netlist::{Design, verilog};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Units of a size that has to be in block memory; a value set is in registers.
+/// Units of a size that has to be in block memory; a value set and generators are in registers.
 fn units() -> Vec<(&'static str, ObjectUnit)> {
     vec![
         ("register", register(1024, false)),
@@ -13,6 +13,7 @@ fn units() -> Vec<(&'static str, ObjectUnit)> {
         ("meter", meter(256, false)),
         ("messages", messages(512)),
         ("values", values()),
+        ("random", crate::objects::random::tests::unit(24)),
     ]
 }
 
@@ -84,7 +85,7 @@ fn synthesis_finds_block_memory_and_no_fault() {
             let flip_flops =
                 count("FDRE") + count("FDSE") + count("TRELLIS_FF") + count("$_DFF") + count("$_SDFF");
             println!("{target} {name}: {blocks} block memories, {flip_flops} flip-flops");
-            let is_stored = !matches!(unit.kind, Kind::Values { .. });
+            let is_stored = !matches!(unit.kind, Kind::Values { .. } | Kind::Random { .. });
             assert_eq!(blocks > 0, is_stored, "{target} {name}: {said}");
             // Registers between the cycles of a meter: the widest unit.
             let most = if matches!(unit.kind, Kind::Meter { .. }) { 6500 } else { 1200 };

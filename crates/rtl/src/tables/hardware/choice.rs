@@ -1,6 +1,7 @@
 //! The member of a group: the remainder of the selector's hash by the number of places that the group has, and the word there.
 
 use super::Making;
+use crate::objects::xorshift;
 use crate::tables::{Choice, Chosen};
 use millrace_netlist::{ModuleBuilder, NodeId};
 use millrace_pipeline::Bits;
@@ -92,13 +93,11 @@ impl Making<'_> {
         m.concat(&parts)
     }
 
-    /// A random number of 64 bits in each cycle (xorshift, Marsaglia).
+    /// A random number of 64 bits in each cycle.
     fn random(&mut self) -> NodeId {
         let m = &mut self.m;
         let (register, state) = m.register_with("random", 64, Some(Bits::new(64, SEED.into())));
-        let left = moved(m, state, 13, true);
-        let right = moved(m, left, 7, false);
-        let next = moved(m, right, 17, true);
+        let next = xorshift(m, state);
         m.set_next(register, next);
         state
     }
@@ -114,23 +113,6 @@ fn reduced(m: &mut ModuleBuilder, rest: NodeId, next: NodeId, divisor: NodeId) -
     let is_less = m.lt(twice, divisor);
     let kept = m.mux(is_less, twice, less);
     m.slice(kept, 0, bits)
-}
-
-/// A value and itself moved by some bits, to the left or to the right, as an exclusive or.
-fn moved(m: &mut ModuleBuilder, value: NodeId, by: u32, left: bool) -> NodeId {
-    let width = m.width(value);
-    let zeros = m.number(by, 0);
-    let other = match left {
-        true => {
-            let low = m.slice(value, 0, width - by);
-            m.concat(&[low, zeros])
-        }
-        false => {
-            let high = m.slice(value, by, width - by);
-            m.concat(&[zeros, high])
-        }
-    };
-    m.xor(value, other)
 }
 
 /// A value some cycles later.
