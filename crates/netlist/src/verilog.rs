@@ -51,6 +51,8 @@ struct Interface {
     outputs: Vec<String>,
     output_widths: Vec<u32>,
     needs: Needs,
+    /// All names inside the module.
+    names: Names,
 }
 
 /// The modules of a verified design that the top is made of, each after those inside it; the top comes last.

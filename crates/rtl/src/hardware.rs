@@ -126,6 +126,11 @@ impl Hardware {
         Ok(Hardware { program, stages, units, period_ps: options.period_ps })
     }
 
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
     /// The stages, each a design of its own: a pipeline, and the units of its tables.
     pub fn designs(&self) -> impl Iterator<Item = (Part, Design)> {
         self.stages.iter().map(|stage| (stage.part, self.design(stage, false)))

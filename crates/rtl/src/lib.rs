@@ -22,6 +22,7 @@
 //! As an engine this crate never decides what becomes of a frame between stages; a whole [`device`] has a traffic manager of its own.
 
 mod assemble;
+pub mod backplane;
 mod convert;
 pub mod device;
 mod driver;

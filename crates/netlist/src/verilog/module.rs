@@ -70,7 +70,14 @@ impl<'a> ModulePrinter<'a> {
             live: Live::of(module, &Known::default()),
             interfaces,
             names,
-            interface: Interface { module: name, inputs, outputs, output_widths, needs },
+            interface: Interface {
+                module: name,
+                inputs,
+                outputs,
+                output_widths,
+                needs,
+                names: Names::default(),
+            },
             wires: SecondaryMap::new(),
             used: SecondaryMap::new(),
             uses: SecondaryMap::new(),
@@ -92,6 +99,7 @@ impl<'a> ModulePrinter<'a> {
         self.drive_outputs();
         self.sink();
         self.out.push_str("endmodule\n");
+        self.interface.names = self.names;
         (self.interface, self.out)
     }
 
@@ -252,7 +260,8 @@ impl<'a> ModulePrinter<'a> {
         let module = self.module;
         let mut instances: Vec<(String, Vec<String>)> = Vec::new();
         for instance in module.instances.values() {
-            let name = self.names.take(&legal(&instance.name));
+            let inner = &self.interfaces[instance.module].names;
+            let name = self.names.take_beside(&legal(&instance.name), inner);
             instances.push((name, vec![String::new(); self.interfaces[instance.module].outputs.len()]));
         }
         for (id, node) in self.live_nodes() {

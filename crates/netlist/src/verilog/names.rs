@@ -46,6 +46,7 @@ pub(super) fn legal(name: &str) -> String {
 }
 
 /// The names of one scope.
+#[derive(Clone, Default)]
 pub(super) struct Names {
     taken: FxHashSet<String>,
     /// The last number that a name got, so that a thousand equal names do not look for one a thousand times each.
@@ -61,14 +62,20 @@ impl Names {
 
     /// An identifier that is not taken, and now is.
     pub(super) fn take(&mut self, wanted: &str) -> String {
-        if self.taken.insert(wanted.to_owned()) {
+        self.take_beside(wanted, &Names::default())
+    }
+
+    /// The same, and not taken in another scope either: an instance has another name than what its module declares, which would hide it.
+    pub(super) fn take_beside(&mut self, wanted: &str, inner: &Names) -> String {
+        let is_free = |name: &str| !inner.taken.contains(name);
+        if is_free(wanted) && self.taken.insert(wanted.to_owned()) {
             return wanted.to_owned();
         }
         let number = self.numbers.entry(wanted.to_owned()).or_default();
         loop {
             *number += 1;
             let name = format!("{wanted}_{number}");
-            if self.taken.insert(name.clone()) {
+            if is_free(&name) && self.taken.insert(name.clone()) {
                 return name;
             }
         }
@@ -101,5 +108,8 @@ mod tests {
         let mut names = Names::new(&["clk"]);
         let got = ["a", "a", "a_1", "a", "wire", "clk"].map(|name| names.take(name));
         assert_eq!(got, ["a", "a_1", "a_1_1", "a_2", "wire_1", "clk_1"]);
+        let mut outer = Names::new(&[]);
+        let got = ["b", "a", "a_3", "a"].map(|name| outer.take_beside(name, &names));
+        assert_eq!(got, ["b", "a_3", "a_3_1", "a_4"]);
     }
 }

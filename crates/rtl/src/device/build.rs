@@ -109,6 +109,11 @@ impl Device {
         &self.design
     }
 
+    /// How it was made.
+    pub fn options(&self) -> &DeviceOptions {
+        &self.options
+    }
+
     /// What it is like.
     pub fn report(&self) -> &DeviceReport {
         &self.report

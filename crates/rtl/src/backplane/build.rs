@@ -1,0 +1,339 @@
+//! The module of a backplane.
+
+use super::classify::{classify, rule_bits};
+use super::gates::{gate_in, gate_out};
+use super::merge::merge;
+use super::{BURST, BackplaneOptions, RULES, WAITING};
+use millrace_netlist::blocks::register_slice;
+use millrace_netlist::{
+    Beat, Design, InStream, InstanceId, ModuleBuilder, ModuleId, NodeId, OutStream, StreamShape,
+    address_width,
+};
+
+/// A backplane: its design, without what is in the slots.
+#[derive(Clone, Debug)]
+pub struct Backplane {
+    pub(super) options: BackplaneOptions,
+    pub(super) design: Design,
+}
+
+/// Bits of the number of a port of a slot.
+pub(super) fn place_bits(options: &BackplaneOptions) -> u32 {
+    address_width(options.places())
+}
+
+impl Backplane {
+    /// A backplane, all of whose gates are closed.
+    ///
+    /// # Errors
+    /// What is wrong with the options.
+    pub fn new(options: BackplaneOptions) -> Result<Backplane, String> {
+        options.check()?;
+        let mut design = Design::new();
+        let shape = StreamShape::frames(options.width, 1);
+        let modules = Modules {
+            slice: register_slice(&mut design, shape),
+            to_slot: merge(&mut design, options.lanes(), shape),
+            to_lane: merge(&mut design, options.places(), shape),
+            gate_in: gate_in(&mut design, shape),
+            gate_out: gate_out(&mut design, shape),
+            classify: (0..options.lanes()).map(|lane| classify(&mut design, &options, lane)).collect(),
+        };
+        let m = ModuleBuilder::new("backplane");
+        let mut top = Top { m, design: &design, modules, options, shape, slots: Vec::new() };
+        top.build();
+        let module = top.m.finish();
+        design.add(module);
+        Ok(Backplane { options, design })
+    }
+
+    /// The design.
+    pub fn design(&self) -> &Design {
+        &self.design
+    }
+
+    /// How it was made.
+    pub fn options(&self) -> &BackplaneOptions {
+        &self.options
+    }
+
+    /// The longest time that a frame needs from a port to a slot and back which has no others before it, in cycles.
+    pub fn latency(&self) -> u32 {
+        // The queue of beats and decisions (the decision comes two cycles after the head, and takes two in its queue), a slice to the
+        // slot, one from it, one to the port.
+        let head = 128u32.div_ceil(self.options.width);
+        head - 1 + 2 + 2 + 3
+    }
+}
+
+struct Modules {
+    slice: ModuleId,
+    to_slot: ModuleId,
+    to_lane: ModuleId,
+    gate_in: ModuleId,
+    gate_out: ModuleId,
+    classify: Vec<ModuleId>,
+}
+
+/// What is known of a slot while the top is made.
+struct Slot {
+    closed: NodeId,
+    /// Whether its frames may begin to leave.
+    may: NodeId,
+    /// Beats that leave in a cycle, one bit each, once that is known.
+    rate: (millrace_netlist::RegisterId, NodeId, NodeId),
+}
+
+struct Top<'a> {
+    m: ModuleBuilder,
+    design: &'a Design,
+    modules: Modules,
+    options: BackplaneOptions,
+    shape: StreamShape,
+    slots: Vec<Slot>,
+}
+
+/// A stream inside the top: what comes, and the instance that takes it.
+type Flow = (Beat, NodeId);
+
+impl Top<'_> {
+    fn build(&mut self) {
+        let options = self.options;
+        let rules = self.words("rule", RULES, rule_bits(&options), 0);
+        let rules: Vec<NodeId> = rules.into_iter().rev().collect();
+        let rules = self.m.concat(&rules);
+        let map = self.words("map", options.places(), address_width(options.lanes()), 0);
+        self.make_slots();
+        // What leaves the slots, past gates and slices.
+        let mut leaving: Vec<(InstanceId, Flow)> = Vec::new();
+        for place in 0..options.places() {
+            leaving.push(self.from_slot(place));
+        }
+        let lanes: Vec<InstanceId> =
+            (0..options.lanes()).map(|lane| self.to_lane(lane, &leaving, &map)).collect();
+        self.take_leaving(&leaving, &lanes, &map);
+        // What comes, by lane.
+        let mut coming = Vec::new();
+        for lane in 0..options.lanes() {
+            coming.push(self.classified(lane, rules, &lanes));
+        }
+        let to_slots: Vec<InstanceId> =
+            (0..options.places()).map(|place| self.to_slot(place, &coming)).collect();
+        self.take_coming(&coming, &to_slots);
+        for (lane, of) in (0..options.ports).zip(&lanes) {
+            let output = self.m.output_stream(&format!("tx{lane}"), self.shape);
+            self.sliced(&format!("tx{lane}_slice"), *of, &output);
+        }
+    }
+
+    /// Registers that software writes through a port of that name.
+    fn words(&mut self, name: &str, count: u32, width: u32, reset: u128) -> Vec<NodeId> {
+        let m = &mut self.m;
+        let enable = m.input(&format!("{name}_write_enable"), 1);
+        let address = m.input(&format!("{name}_write_address"), address_width(count));
+        let data = m.input(&format!("{name}_write_data"), width);
+        let word = |number: u32| {
+            let here = m.is(address, number.into());
+            let here = m.and(enable, here);
+            let (register, value) = m.register(&format!("{name}{number}"), width, Some(reset));
+            m.set_next(register, data);
+            m.set_enable(register, here);
+            value
+        };
+        (0..count).map(word).collect()
+    }
+
+    /// The gates and rates of slots, and their resets.
+    fn make_slots(&mut self) {
+        let gates = self.words("gate", self.options.slots, 2, 0b11);
+        let rates = self.words("rate", self.options.slots, 16, 0xffff);
+        for (number, (gate, rate)) in gates.into_iter().zip(rates).enumerate() {
+            let m = &mut self.m;
+            let (closed, reset) = (m.bit(gate, 0), m.bit(gate, 1));
+            m.output(&format!("slot{number}_reset"), reset);
+            let (register, tokens) = m.register(&format!("tokens{number}"), 32, Some(0));
+            let is_negative = m.bit(tokens, 31);
+            let may = m.not(is_negative);
+            self.slots.push(Slot { closed, may, rate: (register, tokens, rate) });
+        }
+    }
+
+    /// The frames of a port of a slot, after its gate.
+    fn from_slot(&mut self, place: u32) -> (InstanceId, Flow) {
+        let (slot, port) = (place / self.options.ports, place % self.options.ports);
+        let m = &mut self.m;
+        let input: InStream = m.input_stream(&format!("slot{slot}_tx{port}"), self.shape);
+        let gate = m.instance(self.design, self.modules.gate_out, &format!("gate_out{place}"));
+        m.connect(gate, "closed", self.slots[slot as usize].closed);
+        m.connect_stream(gate, "s", &input.beat, input.valid);
+        let ready = m.ready_of(gate, "s");
+        m.set_ready(&input, ready);
+        let slice = m.instance(self.design, self.modules.slice, &format!("leaving{place}"));
+        let (beat, valid) = m.stream_from(gate, "m");
+        m.connect_stream(slice, "s", &beat, valid);
+        let ready = m.ready_of(slice, "s");
+        m.connect_ready(gate, "m", ready);
+        let flow = m.stream_from(slice, "m");
+        (slice, flow)
+    }
+
+    /// All frames that leave by a lane.
+    fn to_lane(&mut self, lane: u32, leaving: &[(InstanceId, Flow)], map: &[NodeId]) -> InstanceId {
+        let m = &mut self.m;
+        let of = m.instance(self.design, self.modules.to_lane, &format!("to_lane{lane}"));
+        let mut may = Vec::new();
+        for (place, (_, (beat, valid))) in leaving.iter().enumerate() {
+            let here = m.is(map[place], lane.into());
+            let valid = m.and(*valid, here);
+            m.connect_stream(of, &format!("s{place}"), beat, valid);
+            may.push(self.slots[place / self.options.ports as usize].may);
+        }
+        may.reverse();
+        let may = m.concat(&may);
+        m.connect(of, "may", may);
+        of
+    }
+
+    /// Tells ports of slots which beats were taken, and counts them against the rates of the slots.
+    fn take_leaving(&mut self, leaving: &[(InstanceId, Flow)], lanes: &[InstanceId], map: &[NodeId]) {
+        let m = &mut self.m;
+        let mut taken: Vec<Vec<NodeId>> = vec![Vec::new(); self.slots.len()];
+        for (place, (slice, (_, valid))) in leaving.iter().enumerate() {
+            let mut ready = Vec::new();
+            for (lane, of) in (0..).zip(lanes) {
+                let here = m.is(map[place], lane);
+                let takes = m.ready_of(*of, &format!("s{place}"));
+                ready.push(m.and(here, takes));
+            }
+            let ready = m.any(&ready);
+            m.connect_ready(*slice, "m", ready);
+            let passes = m.and(*valid, ready);
+            taken[place / self.options.ports as usize].push(passes);
+        }
+        for (slot, taken) in self.slots.iter().zip(taken) {
+            let (register, tokens, rate) = slot.rate;
+            let zero = m.number(32, 0);
+            let beats = taken.into_iter().fold(zero, |sum, bit| {
+                let bit = m.resize(bit, 32);
+                m.add(sum, bit)
+            });
+            let used = m.shl_by(beats, 12);
+            let rate = m.resize(rate, 32);
+            let more = m.add(tokens, rate);
+            let next = m.sub(more, used);
+            let most = m.number(32, u128::from(BURST * super::BEAT));
+            let is_over = m.lt_signed(most, next);
+            let next = m.mux(is_over, most, next);
+            m.set_next(register, next);
+        }
+    }
+
+    /// The frames of a lane with their places.
+    fn classified(&mut self, lane: u32, rules: NodeId, lanes: &[InstanceId]) -> InstanceId {
+        let m = &mut self.m;
+        let of = m.instance(self.design, self.modules.classify[lane as usize], &format!("classify{lane}"));
+        m.connect(of, "rules", rules);
+        if lane < self.options.ports {
+            let input = m.input_stream(&format!("rx{lane}"), self.shape);
+            m.connect_stream(of, "s", &input.beat, input.valid);
+            let ready = m.ready_of(of, "s");
+            m.set_ready(&input, ready);
+        } else {
+            let link = lanes[lane as usize];
+            let (beat, valid) = m.stream_from(link, "m");
+            m.connect_stream(of, "s", &beat, valid);
+            let ready = m.ready_of(of, "s");
+            m.connect_ready(link, "m", ready);
+            let from = m.output_of(link, "from");
+            let bits = place_bits(&self.options);
+            let choices: Vec<(NodeId, NodeId)> = (0..self.options.places())
+                .map(|place| (m.bit(from, place), m.number(bits, place.into())))
+                .collect();
+            let from = m.one_hot(bits, &choices);
+            m.connect(of, "s_from", from);
+        }
+        of
+    }
+
+    /// All frames to a port of a slot, through its gate.
+    fn to_slot(&mut self, place: u32, coming: &[InstanceId]) -> InstanceId {
+        let (slot, port) = (place / self.options.ports, place % self.options.ports);
+        let m = &mut self.m;
+        let of = m.instance(self.design, self.modules.to_slot, &format!("to_slot{place}"));
+        for (lane, classify) in coming.iter().enumerate() {
+            let (beat, valid) = m.stream_from(*classify, "m");
+            let (to, known) = (m.output_of(*classify, "place"), m.output_of(*classify, "known"));
+            let here = m.is(to, place.into());
+            let valid = m.all(&[valid, known, here]);
+            m.connect_stream(of, &format!("s{lane}"), &beat, valid);
+        }
+        let all = m.number(self.options.lanes(), u128::MAX >> (128 - self.options.lanes()));
+        m.connect(of, "may", all);
+        let slice = m.instance(self.design, self.modules.slice, &format!("coming{place}"));
+        let (beat, valid) = m.stream_from(of, "m");
+        m.connect_stream(slice, "s", &beat, valid);
+        let ready = m.ready_of(slice, "s");
+        m.connect_ready(of, "m", ready);
+        let gate = m.instance(self.design, self.modules.gate_in, &format!("gate_in{place}"));
+        m.connect(gate, "closed", self.slots[slot as usize].closed);
+        let (beat, valid) = m.stream_from(slice, "m");
+        m.connect_stream(gate, "s", &beat, valid);
+        let ready = m.ready_of(gate, "s");
+        m.connect_ready(slice, "m", ready);
+        let output = m.output_stream(&format!("slot{slot}_rx{port}"), self.shape);
+        let (beat, valid) = m.stream_from(gate, "m");
+        m.drive_stream(&output, &beat, valid);
+        m.connect_ready(gate, "m", output.ready);
+        let dropped = m.output_of(gate, "dropped");
+        counter(m, &format!("slot{slot}_rx{port}_dropped"), dropped);
+        of
+    }
+
+    /// Tells lanes which beats were taken; a frame that matches no rule is taken and counted.
+    fn take_coming(&mut self, coming: &[InstanceId], to_slots: &[InstanceId]) {
+        let m = &mut self.m;
+        for (lane, classify) in coming.iter().enumerate() {
+            let (to, known) = (m.output_of(*classify, "place"), m.output_of(*classify, "known"));
+            let unknown = m.not(known);
+            let mut ready = vec![unknown];
+            for (place, of) in (0..).zip(to_slots) {
+                let here = m.is(to, place);
+                let takes = m.ready_of(*of, &format!("s{lane}"));
+                ready.push(m.all(&[known, here, takes]));
+            }
+            let ready = m.any(&ready);
+            m.connect_ready(*classify, "m", ready);
+            let (beat, valid) = m.stream_from(*classify, "m");
+            let last = beat.last.unwrap_or(valid);
+            let lost = m.all(&[valid, last, unknown]);
+            let name =
+                if lane as u32 == self.options.ports { "link".to_owned() } else { format!("rx{lane}") };
+            counter(m, &format!("{name}_unknown"), lost);
+        }
+    }
+
+    /// A stream of an instance, through a slice to a port of the top.
+    fn sliced(&mut self, name: &str, of: InstanceId, output: &OutStream) {
+        let m = &mut self.m;
+        let slice = m.instance(self.design, self.modules.slice, name);
+        let (beat, valid) = m.stream_from(of, "m");
+        m.connect_stream(slice, "s", &beat, valid);
+        let ready = m.ready_of(slice, "s");
+        m.connect_ready(of, "m", ready);
+        let (beat, valid) = m.stream_from(slice, "m");
+        m.drive_stream(output, &beat, valid);
+        m.connect_ready(slice, "m", output.ready);
+    }
+}
+
+/// A counter of 32 bits at the output of that name.
+fn counter(m: &mut ModuleBuilder, name: &str, event: NodeId) {
+    let (register, count) = m.register(&format!("{name}_count"), 32, Some(0));
+    let next = m.add_number(count, 1);
+    m.set_next(register, next);
+    m.set_enable(register, event);
+    m.output(name, count);
+}
+
+/// Frames of any length pass the queue of a lane, whose decision is made of its first beats.
+const _: () = assert!(WAITING >= 8);
