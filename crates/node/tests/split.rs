@@ -6,8 +6,11 @@ use millrace_node::split::{LinkCounts, SplitEngine};
 use millrace_pipeline::Program;
 use millrace_state::CounterRef;
 use millrace_stf::{parse, run_on};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A switch with these tables in software; what was counted of its link at the end.
 fn split(
@@ -89,4 +92,101 @@ fn the_gateway_has_the_same_results_in_each_placement() {
         "l3_gateway_gtp",
         &["own_addresses", "uplink_tunnels", "downlink_tunnels", "ipv4_lpm", "send_frame"],
     );
+}
+
+/// A path to a device that can be cut.
+#[derive(Clone, Default)]
+struct Proxy(Arc<Mutex<ProxyState>>);
+
+#[derive(Default)]
+struct ProxyState {
+    /// What the client says goes nowhere, and the link is cut.
+    swallows: bool,
+    connections: usize,
+}
+
+impl Proxy {
+    /// A path from a new address to one.
+    fn lead_to(&self, device: SocketAddr) -> SocketAddr {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::clone(&self.0);
+        std::thread::spawn(move || {
+            let (near, _) = listener.accept().unwrap();
+            let far = TcpStream::connect(device).unwrap();
+            state.lock().unwrap().connections += 1;
+            let (mut from, mut to) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut &far, &mut &near));
+            let mut bytes = [0; 4096];
+            while let Ok(read @ 1..) = from.read(&mut bytes) {
+                if state.lock().unwrap().swallows || to.write_all(&bytes[..read]).is_err() {
+                    break;
+                }
+            }
+            let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+        });
+        address
+    }
+
+    fn swallow(&self, swallows: bool) {
+        self.0.lock().unwrap().swallows = swallows;
+    }
+}
+
+#[test]
+fn a_link_that_is_cut_loses_only_the_frames_on_it() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs"));
+    let mut load = |path: &Path| std::fs::read_to_string(path).map_err(|why| why.to_string());
+    let program = compile(&folder.join("l2_switch.p4"), &mut load).unwrap();
+    let names: Vec<String> = program.tables.values().map(|table| table.name.clone()).take(1).collect();
+    let proxy = Proxy::default();
+    let engine = SplitEngine::new(&program, &names).unwrap().through({
+        let proxy = proxy.clone();
+        move |device| proxy.lead_to(device)
+    });
+    let counts = engine.counts();
+    let counts = move || *counts.lock().unwrap();
+    let mut switch =
+        Switch::with_engine(Arc::clone(&program), SwitchConfig::default(), Box::new(engine)).unwrap();
+    let mut interp = Switch::new(program, SwitchConfig::default()).unwrap();
+    let text = std::fs::read_to_string(folder.join("l2_switch.entries")).unwrap();
+    for switch in [&mut switch, &mut interp] {
+        millrace_control::entries::load(switch, &text).unwrap();
+    }
+    let frames: Vec<Vec<u8>> = (0..8u8)
+        .map(|number| {
+            let mut frame = vec![number; 64];
+            frame[..6].copy_from_slice(&[0xff; 6]);
+            frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, number]);
+            frame
+        })
+        .collect();
+    let mut same = |switch: &mut Switch, frame: &[u8]| {
+        let wanted = interp.inject(0, frame, 0);
+        assert!(!wanted.sent.is_empty());
+        assert_eq!(switch.inject(0, frame, 0), wanted);
+    };
+    frames.iter().for_each(|frame| same(&mut switch, frame));
+    assert_eq!((counts().lost, proxy.0.lock().unwrap().connections), (0, 1));
+    // One is on the link when it is cut, and two come while it is.
+    proxy.swallow(true);
+    for frame in &frames[..3] {
+        let outcome = switch.inject(0, frame, 0);
+        assert_eq!((outcome.sent.len(), outcome.drops.len()), (0, 1));
+    }
+    assert_eq!(counts().lost, 3);
+    // The link comes back, and nothing else was lost.
+    proxy.swallow(false);
+    std::thread::sleep(Duration::from_millis(150));
+    frames.iter().for_each(|frame| same(&mut switch, frame));
+    assert_eq!((counts().lost, counts().strays, proxy.0.lock().unwrap().connections), (3, 0, 2));
+}
+
+#[test]
+fn what_cannot_be_taken_apart_is_refused_with_its_name() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs"));
+    let mut load = |path: &Path| std::fs::read_to_string(path).map_err(|why| why.to_string());
+    let program = compile(&folder.join("nat.p4"), &mut load).unwrap();
+    let why = SplitEngine::new(&program, &["no_such".to_owned()]).unwrap_err().to_string();
+    assert_eq!(why, "the program has no table `no_such`");
 }
