@@ -118,6 +118,13 @@ impl Context {
         }
     }
 
+    /// The packet as the interpreter has it, which it is from now on, and the bits that its headers had after the parser: for engines of
+    /// callers, whose packets are the interpreter's.
+    pub fn interpreter_mut(&mut self, program: &Program) -> (&mut millrace_interp::Context, &mut u64) {
+        let context = self.make_interpreted(program);
+        (&mut context.packet, &mut context.parsed_bits)
+    }
+
     /// The bits that valid headers had after the parser of ingress.
     pub fn parsed_bits(&self) -> u64 {
         match &self.0 {

@@ -10,6 +10,7 @@ use crate::inputs::InputArgs;
 use crate::link::LinkCommand;
 use crate::mode::{ModeArgs, ModeCommand};
 use crate::network::NetworkCommand;
+use crate::node::NodeCommand;
 use crate::observe::{CaptureCommand, LogCommand, MetricsArgs, PluginCommand, QueueCommand, TopArgs};
 use crate::output::Colour;
 use crate::p4info::Form;
@@ -107,6 +108,9 @@ pub(crate) enum Command {
     /// Serves a hardware device over TCP, and reads and writes its registers
     #[command(after_help = examples::LINK)]
     Link(LinkCommand),
+    /// Runs a packet node made of function blocks in software and hardware, as one file describes it
+    #[command(after_help = examples::NODE)]
+    Node(NodeCommand),
     /// Says what is wrong with the file of a device with many virtual switches
     #[command(after_help = examples::CHASSIS)]
     Chassis(ChassisCommand),
@@ -144,6 +148,7 @@ impl Command {
             Command::Tc(args) => args.json,
             Command::Mode(args) => args.json,
             Command::Link(args) => args.json,
+            Command::Node(args) => args.json,
             Command::Chassis(args) => args.json,
             Command::Ctl(args) => args.json(),
             Command::Network(args) => args.json,

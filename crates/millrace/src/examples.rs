@@ -129,6 +129,13 @@ Examples:
   millrace link write 0x10=1 0x14=0xff                    writes two, nothing of other clients between them
   millrace link dump --json                               reads all of them";
 
+pub(crate) const NODE: &str = "\
+Examples:
+  millrace node check programs/nodes/octet_switch.toml    says what the node is made of, and where each block is
+  sudo millrace node programs/nodes/octet_switch.toml --listen 9561   runs it on the interfaces that the file names
+  millrace node read programs/nodes/octet_switch.toml queue1.frames forward.entry0.matches
+  millrace node write programs/nodes/octet_switch.toml serve2.discipline=1 p0.up=0";
+
 pub(crate) const CHASSIS: &str = "\
 Examples:
   sudo millrace chassis edge.toml                         runs the device; `millrace ctl` changes it

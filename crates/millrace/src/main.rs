@@ -29,6 +29,7 @@ mod logging;
 mod mode;
 mod nanomsg;
 mod network;
+mod node;
 mod observe;
 mod output;
 mod p4info;
@@ -95,6 +96,7 @@ fn execute(args: Vec<OsString>) -> ExitCode {
         Command::Tc(args) => tc::tc(&args),
         Command::Mode(args) => mode::mode(&args),
         Command::Link(args) => link::link(&args),
+        Command::Node(args) => node::node(&args),
         Command::Chassis(args) => chassis::chassis(&args),
         Command::Ctl(args) => ctl::ctl(&args, &mut findings),
         Command::Network(args) => network::network(&args),

@@ -105,11 +105,20 @@ impl Hardware {
     /// # Errors
     /// What hardware cannot do of it.
     pub fn new(program: Arc<Program>, options: Options) -> Result<Hardware, Refusal> {
+        let parts = parts_of(&program);
+        Hardware::of_parts(program, options, &parts)
+    }
+
+    /// The hardware of some parts of a verified program.
+    ///
+    /// # Errors
+    /// What hardware cannot do of it.
+    pub fn of_parts(program: Arc<Program>, options: Options, parts: &[Part]) -> Result<Hardware, Refusal> {
         let capacity = |name: &str| options.capacities.get(name).copied();
         let tables = program.tables.keys();
         let units: Vec<TableUnit> = tables.filter_map(|id| TableUnit::of(&program, id, capacity)).collect();
         let mut stages = Vec::new();
-        for part in parts_of(&program) {
+        for part in parts.iter().copied() {
             let name = part.name();
             let mut dataflow = dataflow(&program, part)?;
             for access in &mut dataflow.accesses {

@@ -16,6 +16,7 @@ mod links;
 mod live;
 mod log;
 mod network;
+mod node;
 mod observe;
 mod plugins;
 mod privileges;

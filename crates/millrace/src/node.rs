@@ -1,0 +1,314 @@
+//! `millrace node`: a packet node made of function blocks, as one file describes it.
+
+use crate::entries::read;
+use crate::findings::Failure;
+use crate::grpc::{self, warn_of_exposure};
+use crate::output::{has_colour, note_line, say_line, tell_coloured};
+use crate::signals;
+use clap::{Args, Subcommand};
+use millrace_link::{Client, Server};
+use millrace_listen::{Address, Admission, LINK};
+use millrace_node::limits::MAX_PROGRAM;
+use millrace_node::{Graph, Kind, Mapped, NodeFile, Ports, Round, Shared, map};
+use millrace_syntax::read_text;
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct NodeCommand {
+    #[command(subcommand)]
+    what: Option<What>,
+    #[command(flatten)]
+    run: RunNode,
+    /// One JSON object on standard output
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// Runs a node until it is told to end, or nothing comes any more.
+#[derive(Debug, Args)]
+struct RunNode {
+    /// The file of the node
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Connects a MAC to something else than the file says, as `--port` of `millrace run` has it after the `@`
+    #[arg(long, value_name = "MAC=[DRIVER:]ARGS", value_parser = attachment)]
+    attach: Vec<(String, String)>,
+    /// Where to serve its registers, and the frames of its managers, over the host link
+    #[arg(long, value_name = "ADDR|PORT")]
+    listen: Option<Address>,
+    /// Let other machines reach it
+    #[arg(long, requires = "listen")]
+    link_allow_remote: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Says all that is wrong with the file of a node, else what it is made of and where each block is
+    Check {
+        /// The file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Lists the registers of a node with their addresses
+    Map {
+        /// The file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Reads registers of a running node by their names, such as `queue0.frames`
+    Read {
+        /// The file of the node that runs
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Names; without any, all registers that are not 0
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+        #[command(flatten)]
+        to: To,
+    },
+    /// Writes registers of a running node, in this order and nothing of other clients between them
+    Write {
+        /// The file of the node that runs
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Names and numbers; octets as hexadecimal digits, the first octet first
+        #[arg(value_name = "NAME=NUMBER", required = true)]
+        writes: Vec<String>,
+        #[command(flatten)]
+        to: To,
+    },
+}
+
+#[derive(Debug, Args)]
+struct To {
+    /// Where the node is served
+    #[arg(long, value_name = "ADDR|PORT", default_value = "127.0.0.1:9561")]
+    server: Address,
+}
+
+/// `p0=pcap:in.pcap,out.pcap`.
+fn attachment(text: &str) -> Result<(String, String), String> {
+    let (mac, to) =
+        text.split_once('=').ok_or("an attachment is MAC=[DRIVER:]ARGS, as p0=pcap:in.pcap,out.pcap")?;
+    Ok((mac.to_owned(), to.to_owned()))
+}
+
+/// `millrace node`.
+pub(crate) fn node(args: &NodeCommand) -> Result<(), Failure> {
+    match (&args.what, &args.run.file) {
+        (None, Some(file)) => run(file, &args.run, args.json),
+        (None, None) => Err(Failure::Usage("FILE is missing: the file of a node".into())),
+        (Some(What::Check { file }), _) => check(file, args.json),
+        (Some(What::Map { file }), _) => {
+            show_map(&map(&load(file, args.json)?), args.json);
+            Ok(())
+        }
+        (Some(What::Read { file, names, to }), _) => read_registers(file, names, to, args.json),
+        (Some(What::Write { file, writes, to }), _) => write_registers(file, writes, to, args.json),
+    }
+}
+
+/// The node that a file describes; what is wrong is shown.
+fn load(file: &Path, is_json: bool) -> Result<NodeFile, Failure> {
+    let text = read(file)?;
+    NodeFile::parse(&file.display().to_string(), &text).map_err(|problems| {
+        match is_json {
+            true => say_line(json!({ "ok": false, "diagnostics": problems.problems }).to_string()),
+            false => tell_coloured(problems.render(has_colour())),
+        }
+        Failure::Told
+    })
+}
+
+/// The blocks of a node; the files that it names are next to its own.
+fn graph(node: &NodeFile, file: &Path) -> Result<Graph, Failure> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let mut open =
+        |path: &Path| read_text(&folder.join(path), MAX_PROGRAM).map_err(|error| error.to_string());
+    Graph::new(node, &mut open).map_err(|error| Failure::Failed(error.to_string()))
+}
+
+fn check(file: &Path, is_json: bool) -> Result<(), Failure> {
+    let node = load(file, is_json)?;
+    graph(&node, file)?;
+    match is_json {
+        true => say_line(json!({ "ok": true, "node": node.name, "blocks": node.blocks.len() })),
+        false => node.describe().lines().for_each(say_line),
+    }
+    Ok(())
+}
+
+fn run(file: &Path, args: &RunNode, is_json: bool) -> Result<(), Failure> {
+    let mut node = load(file, is_json)?;
+    for (name, to) in &args.attach {
+        let block = node.blocks.iter_mut().find(|block| block.name == *name).map(|block| &mut block.kind);
+        let Some(Kind::Mac(mac)) = block else {
+            return Err(Failure::Failed(format!("there is no MAC `{}` to connect", name.escape_debug())));
+        };
+        mac.attach = Some(to.clone());
+    }
+    let graph = graph(&node, file)?;
+    let mut ports = Ports::open(&graph).map_err(|error| Failure::Failed(error.to_string()))?;
+    let shared = Shared::new(graph);
+    let ends = signals::ends()?;
+    let server = args
+        .listen
+        .as_ref()
+        .map(|listen| serve(&shared, &node, listen, args.link_allow_remote))
+        .transpose()?;
+    note_line(format_args!("node {} runs with {} blocks", node.name, node.blocks.len()));
+    while !ends.load(Ordering::Acquire) {
+        let round = ports.round(&mut shared.lock()).map_err(|error| Failure::Failed(error.to_string()))?;
+        match round {
+            Round::Moved => {}
+            Round::Ended if server.is_none() => break,
+            Round::Idle | Round::Ended => ports.rest(),
+        }
+    }
+    drop(server);
+    let graph = shared.lock();
+    show_values(&map(&node), |address| graph.read(address), is_json);
+    Ok(())
+}
+
+fn serve(shared: &Shared, node: &NodeFile, listen: &Address, allow_remote: bool) -> Result<Server, Failure> {
+    let address = grpc::address(listen, &LINK)?;
+    let listener = millrace_listen::bind(&LINK, address, Admission::Anybody, allow_remote)
+        .map_err(|error| Failure::Failed(error.to_string()))?;
+    let device = shared.device(&node.name, node.blocks.len());
+    let server = Server::serve(listener, Box::new(device))
+        .map_err(|error| Failure::failed("cannot serve the node", error))?;
+    note_line(format_args!("host link: {}", server.address()));
+    warn_of_exposure(&LINK, server.address(), Admission::Anybody);
+    Ok(server)
+}
+
+fn connect(to: &To) -> Result<Client, Failure> {
+    let address = grpc::address(&to.server, &LINK)?;
+    Client::connect(address, false)
+        .map_err(|error| Failure::failed(format_args!("the node at {address}"), error))
+}
+
+fn find<'m>(map: &'m [Mapped], name: &str) -> Result<&'m Mapped, Failure> {
+    let found = map.iter().find(|register| register.name == name);
+    found.ok_or_else(|| {
+        Failure::Failed(format!(
+            "there is no register `{}`: `millrace node map` lists them",
+            name.escape_debug()
+        ))
+    })
+}
+
+fn read_registers(file: &Path, names: &[String], to: &To, is_json: bool) -> Result<(), Failure> {
+    let all = map(&load(file, is_json)?);
+    let wanted: Vec<Mapped> = match names {
+        [] => all,
+        names => names.iter().map(|name| find(&all, name).cloned()).collect::<Result<_, _>>()?,
+    };
+    let mut client = connect(to)?;
+    let mut values = Vec::with_capacity(wanted.len());
+    for register in &wanted {
+        values.push(client.read(register.address, register.words as usize)?);
+    }
+    let mut shown = Map::new();
+    for (register, words) in wanted.iter().zip(&values) {
+        let is_zero = words.iter().all(|word| *word == 0);
+        if !is_zero || !names.is_empty() {
+            shown.insert(register.name.clone(), Value::from(number(register, words)));
+        }
+    }
+    show(shown, is_json);
+    Ok(())
+}
+
+fn write_registers(file: &Path, writes: &[String], to: &To, is_json: bool) -> Result<(), Failure> {
+    let all = map(&load(file, is_json)?);
+    let mut words = Vec::new();
+    for write in writes {
+        let (name, value) = write
+            .split_once('=')
+            .ok_or_else(|| Failure::Usage(format!("`{}`: a write is NAME=NUMBER", write.escape_debug())))?;
+        let register = find(&all, name)?;
+        if !register.writable {
+            return Err(Failure::Failed(format!("`{name}` cannot be written")));
+        }
+        let parsed = words_of(register, value);
+        words.extend(
+            parsed.ok_or_else(|| {
+                Failure::Failed(format!("`{}` is no value of `{name}`", value.escape_debug()))
+            })?,
+        );
+    }
+    connect(to)?.write(&words)?;
+    if is_json {
+        say_line(json!({ "ok": true, "written": words.len() }));
+    }
+    Ok(())
+}
+
+/// The words of a register with a value, each with its address.
+fn words_of(register: &Mapped, text: &str) -> Option<Vec<(u32, u32)>> {
+    let hexadecimal = text.strip_prefix("0x");
+    if register.words != 4 {
+        let number =
+            hexadecimal.map_or_else(|| text.parse().ok(), |digits| u32::from_str_radix(digits, 16).ok())?;
+        return Some(vec![(register.address, number)]);
+    }
+    let digits = hexadecimal.filter(|digits| (1..=32).contains(&digits.len()) && digits.is_ascii())?;
+    let padded = format!("{digits:0<32}");
+    (0..4u32)
+        .map(|word| {
+            let at = 8 * word as usize;
+            Some((register.address + 4 * word, u32::from_str_radix(&padded[at..at + 8], 16).ok()?))
+        })
+        .collect()
+}
+
+/// The value of a register in words.
+fn number(register: &Mapped, words: &[u32]) -> Value {
+    match register.words {
+        4 => Value::from(format!("0x{}", words.iter().map(|word| format!("{word:08x}")).collect::<String>())),
+        _ => Value::from(words.iter().rev().fold(0, |number: u64, word| number << 32 | u64::from(*word))),
+    }
+}
+
+/// All registers that are not 0.
+fn show_values(map: &[Mapped], read: impl Fn(u32) -> u32, is_json: bool) {
+    let mut shown = Map::new();
+    for register in map {
+        let words: Vec<u32> = (0..register.words).map(|word| read(register.address + 4 * word)).collect();
+        if words.iter().any(|word| *word != 0) {
+            shown.insert(register.name.clone(), number(register, &words));
+        }
+    }
+    show(shown, is_json);
+}
+
+fn show(values: Map<String, Value>, is_json: bool) {
+    if is_json {
+        return say_line(json!({ "ok": true, "registers": values }));
+    }
+    for (name, value) in values {
+        match value {
+            Value::String(text) => say_line(format_args!("{name} {text}")),
+            value => say_line(format_args!("{name} {value}")),
+        }
+    }
+}
+
+fn show_map(map: &[Mapped], is_json: bool) {
+    if is_json {
+        let registers: Vec<Value> = map
+            .iter()
+            .map(|of| json!({ "name": of.name, "address": of.address, "words": of.words, "writable": of.writable }))
+            .collect();
+        return say_line(json!({ "ok": true, "registers": registers }));
+    }
+    for register in map {
+        let access = if register.writable { "rw" } else { "r" };
+        say_line(format_args!("{:08x} {} {access:2} {}", register.address, register.words, register.name));
+    }
+}

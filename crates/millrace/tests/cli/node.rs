@@ -1,0 +1,101 @@
+//! `millrace node`: function blocks on captures, on interfaces, and through their registers.
+
+use crate::common::{Folder, frames, millrace, root};
+use crate::live::{Live, Namespace, is_root, wait_for};
+
+const FILE: &str = "programs/nodes/octet_switch.toml";
+
+#[test]
+fn a_node_runs_on_captures_and_says_what_it_has_counted() {
+    let folder = Folder::new("node-pcap");
+    let out = |port: usize| folder.path(&format!("out{port}.pcap"));
+    let attach: Vec<String> =
+        (0..3).map(|port| format!("p{port}=pcap:programs/demo/in{}.pcap,{}", port % 2, out(port))).collect();
+    let mut args = vec!["node", FILE, "--json"];
+    attach.iter().for_each(|attach| args.extend(["--attach", attach]));
+    let said = millrace(&args);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let registers = &said.json()["registers"];
+    let came: usize = (0..3)
+        .map(|port| frames(root().join(format!("programs/demo/in{}.pcap", port % 2)).to_str().unwrap()).len())
+        .sum();
+    assert_eq!(registers["node.arrivals"], came);
+    // Each frame met an entry or none.
+    let matches: u64 =
+        (0..16).filter_map(|entry| registers[format!("forward.entry{entry}.matches")].as_u64()).sum();
+    assert_eq!(matches + registers["forward.misses"].as_u64().unwrap_or(0), came as u64);
+    for port in 0..3 {
+        let sent = registers[format!("p{port}.tx.frames")].as_u64().unwrap_or(0);
+        assert_eq!(frames(&out(port)).len() as u64, sent, "port {port}");
+    }
+    let said = millrace(&["node", "check", FILE]);
+    assert!(said.code == 0 && said.out.contains("forward.out -> spread.in (FFI)"), "{}", said.out);
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_told() {
+    let folder = Folder::new("node-wrong");
+    let file =
+        folder.file("node.toml", "[[block]]\nname = \"q\"\nkind = \"queue\"\nframes = 0\nfunction = \"f\"\n");
+    let said = millrace(&["node", "check", &file]);
+    assert_eq!(said.code, 1);
+    assert!(
+        said.err.contains("1 to 65536 is expected (MAX_DEPTH)") && said.err.contains("there is no function"),
+        "{}",
+        said.err
+    );
+    assert_eq!(millrace(&["node"]).code, 2);
+    let said = millrace(&["node", FILE, "--attach", "q=lo"]);
+    assert!(said.code == 1 && said.err.contains("there is no MAC `q`"), "{}", said.err);
+    let said = millrace(&["node", "read", FILE, "no.such", "--server", "127.0.0.1:1"]);
+    assert!(said.code == 1 && said.err.contains("there is no register `no.such`"), "{}", said.err);
+}
+
+/// An ARP request for 10.0.0.1, which the responder answers for; prints the operation and the sender of the reply.
+const ASK: &str = "
+import socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+s.bind((sys.argv[1], 0)); s.settimeout(10)
+mac = bytes.fromhex('020000000009')
+s.send(b'\\xff' * 6 + mac + bytes.fromhex('08060001080006040001') + mac + bytes([10, 0, 0, 9]) + bytes(6) + bytes([10, 0, 0, 1]) + bytes(18))
+while True:
+    frame = s.recv(2048)
+    if frame[:6] == mac and frame[12:14] == b'\\x08\\x06':
+        print(frame[20:22].hex(), '.'.join(map(str, frame[28:32]))); break
+";
+
+#[test]
+fn a_node_on_interfaces_answers_and_is_controlled() {
+    if !is_root("a_node_on_interfaces_answers_and_is_controlled") {
+        return;
+    }
+    let Some(namespace) = Namespace::new("node") else { return };
+    for port in 0..3 {
+        namespace.pair(&format!("veth{port}"), &format!("peer{port}"));
+    }
+    let mut node: Live = namespace.start(&["node", FILE, "--listen", "0"]);
+    let server = node.hears("host link: ").unwrap_or_else(|| panic!("{:?}", node.said));
+    let ask = || namespace.command("python3").args(["-c", ASK, "peer0"]).output().unwrap();
+    let answer = ask();
+    assert_eq!(
+        String::from_utf8_lossy(&answer.stdout).trim(),
+        "0002 10.0.0.1",
+        "{}",
+        String::from_utf8_lossy(&answer.stderr)
+    );
+    let read = |name: &str| {
+        let said = namespace.millrace(&["node", "read", FILE, name, "--server", &server, "--json"]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.json()["registers"][name].as_u64().unwrap()
+    };
+    wait_for("the answer is counted", || read("answers.answers") == 1 && read("p0.tx.frames") == 1);
+    assert_eq!(read("forward.entry3.matches"), 1);
+    let write =
+        |args: &[&str]| namespace.millrace(&[&["node", "write", FILE, "--server", &server], args].concat());
+    assert_eq!(write(&["p0.up=0", "serve1.discipline=2"]).code, 0);
+    assert_eq!((read("p0.up"), read("serve1.discipline")), (0, 2));
+    let said = write(&["serve1.discipline=7"]);
+    assert!(said.code == 1 && said.err.contains("7 is no discipline"), "{}", said.err);
+    assert_eq!(write(&["queue0.frames=1"]).code, 1);
+    node.signal("TERM");
+}

@@ -1,0 +1,50 @@
+//! Selects octets of frames.
+
+use crate::interface::Item;
+use crate::limits::MAX_OCTETS;
+
+/// Selects the octets at some places of a frame, in the order of the list; those that the frame does not have are 0.
+#[derive(Clone, Debug)]
+pub struct Selector {
+    places: Vec<u16>,
+}
+
+impl Selector {
+    /// A selector of these places, at most [`MAX_OCTETS`].
+    pub fn new(places: &[u16]) -> Selector {
+        Selector { places: places.iter().copied().take(MAX_OCTETS).collect() }
+    }
+
+    /// The places.
+    pub fn places(&self) -> &[u16] {
+        &self.places
+    }
+
+    /// Chooses another place for one of the octets; false: there is no such octet.
+    pub fn choose(&mut self, octet: usize, place: u16) -> bool {
+        self.places.get_mut(octet).map(|known| *known = place).is_some()
+    }
+
+    /// A frame with its octets.
+    pub fn pass(&self, mut item: Item) -> Item {
+        item.facts.octets = [0; MAX_OCTETS];
+        for (octet, place) in item.facts.octets.iter_mut().zip(&self.places) {
+            *octet = item.bytes.get(usize::from(*place)).copied().unwrap_or(0);
+        }
+        item
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octets_are_in_the_order_of_the_list() {
+        let mut selector = Selector::new(&[2, 0, 9]);
+        let item = Item { bytes: vec![7, 8, 9], ..Item::default() };
+        assert_eq!(selector.pass(item.clone()).facts.octets[..4], [9, 7, 0, 0]);
+        assert!(selector.choose(2, 1) && !selector.choose(3, 1));
+        assert_eq!(selector.pass(item).facts.octets[..4], [9, 7, 8, 0]);
+    }
+}

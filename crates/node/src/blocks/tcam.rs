@@ -1,0 +1,116 @@
+//! Finds an entry for the selected octets.
+
+use crate::interface::Item;
+use crate::model::{Entry, Outcome, TcamSpec};
+
+/// A table of values under masks, each entry with a counter of the frames that it matched.
+#[derive(Clone, Debug)]
+pub struct Tcam {
+    entries: Vec<(Option<Entry>, u64)>,
+    miss: Outcome,
+    misses: u64,
+}
+
+impl Tcam {
+    /// A table as the file has it.
+    pub fn new(spec: &TcamSpec) -> Tcam {
+        let mut entries: Vec<(Option<Entry>, u64)> =
+            spec.entries.iter().map(|entry| (Some(*entry), 0)).collect();
+        entries.resize(spec.size as usize, (None, 0));
+        Tcam { entries, miss: spec.miss, misses: 0 }
+    }
+
+    /// The number of the entry that a frame with these octets meets: of those that match the one with the largest priority, of several
+    /// with the same the first.
+    pub fn find(&self, octets: &[u8]) -> Option<usize> {
+        let matches = |entry: &Entry| {
+            entry
+                .mask
+                .iter()
+                .zip(&entry.value)
+                .zip(octets)
+                .all(|((mask, value), octet)| octet & mask == *value)
+        };
+        let mut best: Option<(usize, u32)> = None;
+        for (number, (entry, _)) in self.entries.iter().enumerate() {
+            let Some(entry) = entry.as_ref().filter(|entry| matches(entry)) else { continue };
+            if best.is_none_or(|(_, priority)| entry.priority > priority) {
+                best = Some((number, entry.priority));
+            }
+        }
+        best.map(|(number, _)| number)
+    }
+
+    /// A frame with what the table says of it.
+    pub fn pass(&mut self, mut item: Item) -> Item {
+        let outcome = match self.find(&item.facts.octets) {
+            Some(number) => {
+                let (entry, matches) = &mut self.entries[number];
+                *matches = matches.wrapping_add(1);
+                entry.map_or(self.miss, |entry| entry.outcome)
+            }
+            None => {
+                self.misses = self.misses.wrapping_add(1);
+                self.miss
+            }
+        };
+        item.facts.targets = outcome.targets;
+        item.facts.class = outcome.class;
+        item
+    }
+
+    /// How many entries it has room for.
+    pub fn size(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// An entry, if it is there.
+    pub fn entry(&self, number: usize) -> Option<Entry> {
+        self.entries.get(number)?.0
+    }
+
+    /// Writes an entry, or takes it out, and has its counter start again; false: there is no room of that number.
+    pub fn set(&mut self, number: usize, entry: Option<Entry>) -> bool {
+        self.entries.get_mut(number).map(|room| *room = (entry, 0)).is_some()
+    }
+
+    /// How many frames an entry has matched.
+    pub fn matches(&self, number: usize) -> u64 {
+        self.entries.get(number).map_or(0, |(_, matches)| *matches)
+    }
+
+    /// How many frames no entry matched.
+    pub fn misses(&self) -> u64 {
+        self.misses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(value: u8, mask: u8, priority: u32, targets: u32) -> Entry {
+        let (mut of, outcome) = (Entry::default(), Outcome { targets, class: 1 });
+        (of.value[0], of.mask[0], of.priority, of.outcome) = (value, mask, priority, outcome);
+        of
+    }
+
+    fn frame(octet: u8) -> Item {
+        let mut item = Item::default();
+        item.facts.octets[0] = octet;
+        item
+    }
+
+    #[test]
+    fn the_largest_priority_that_matches_is_it() {
+        let entries = vec![entry(0x10, 0xf0, 1, 1), entry(0x12, 0xff, 2, 2), entry(0x10, 0xf0, 1, 4)];
+        let mut tcam = Tcam::new(&TcamSpec { size: 4, entries, miss: Outcome { targets: 8, class: 0 } });
+        assert_eq!([0x10, 0x12, 0x1f, 0x20].map(|octet| tcam.pass(frame(octet)).facts.targets), [1, 2, 1, 8]);
+        assert_eq!((0..4).map(|number| tcam.matches(number)).collect::<Vec<_>>(), [2, 1, 0, 0]);
+        assert_eq!(tcam.misses(), 1);
+        // While it runs.
+        assert!(tcam.set(3, Some(entry(0x20, 0xff, 0, 16))) && tcam.set(1, None) && !tcam.set(4, None));
+        assert_eq!([0x12, 0x20].map(|octet| tcam.pass(frame(octet)).facts.targets), [1, 16]);
+        assert_eq!((tcam.matches(1), tcam.matches(3), tcam.entry(1)), (0, 1, None));
+    }
+}

@@ -1,0 +1,240 @@
+//! Whether what a file says fits together.
+
+use super::parse::{BlockDraft, ConnectionDraft, Draft};
+use crate::model::*;
+use millrace_toml_sections::{Finding, Findings, Kind as Wrong, Placed, Table, nearest, quoted};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// The model of a draft, if nothing is wrong with it.
+pub(super) fn check(draft: Draft<'_>, findings: &mut Findings) -> Option<NodeFile> {
+    let Draft { name, devices, services, functions, blocks, connections } = draft;
+    unique("device", devices.iter().map(|(name, at)| (name.as_str(), at.clone())), findings);
+    unique("service", services.iter().map(|(name, at)| (name.as_str(), at.clone())), findings);
+    unique("function", functions.iter().map(|of| (of.name.as_str(), of.table.at("name"))), findings);
+    unique("block", blocks.iter().map(|of| (of.name.as_str(), of.table.at("name"))), findings);
+    let named = |list: &[Placed<String>]| list.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let (devices, services) = (named(&devices), named(&services));
+    let mut checked_functions = Vec::new();
+    for of in &functions {
+        let service = find("service", &services, &of.service, &of.table, findings);
+        let device = find("device", &devices, &of.device, &of.table, findings);
+        checked_functions.push(Function {
+            name: of.name.clone(),
+            service: service.unwrap_or(0),
+            device: device.unwrap_or(0),
+            placement: of.placement,
+        });
+    }
+    let names: Vec<String> = functions.iter().map(|of| of.name.clone()).collect();
+    let mut checked_blocks = Vec::new();
+    for of in &blocks {
+        let function = find("function", &names, &of.function, &of.table, findings);
+        let (Some(function), Some(kind)) = (function, of.kind.clone()) else { continue };
+        let placement = of.placement.unwrap_or(checked_functions[function].placement);
+        refuse_place(of, &kind, placement, findings);
+        checked_blocks.push(BlockSpec { name: of.name.clone(), function, placement, kind });
+    }
+    // Connections are looked at when all blocks are known: one mistake is enough.
+    if checked_blocks.len() != blocks.len() {
+        return None;
+    }
+    let mut node = NodeFile {
+        name,
+        devices,
+        services,
+        functions: checked_functions,
+        blocks: checked_blocks,
+        connections: Vec::new(),
+    };
+    ports_once(&node, &blocks, findings);
+    for of in &connections {
+        if let Some(connection) = connection(&node, of, findings) {
+            node.connections.push(connection);
+        }
+    }
+    if node.connections.len() == connections.len() {
+        fit(&node, &blocks, &connections, findings);
+    }
+    Some(node)
+}
+
+/// Tells names that are there twice.
+fn unique<'n>(what: &str, names: impl Iterator<Item = (&'n str, Range<usize>)>, findings: &mut Findings) {
+    let mut known: HashMap<&str, Range<usize>> = HashMap::new();
+    for (name, at) in names.filter(|(name, _)| !name.is_empty()) {
+        match known.get(name) {
+            Some(first) => {
+                let message = format!("there are two {what}s {}", quoted(name));
+                findings.push(Finding::new(Wrong::Duplicate, at, message).also(first.clone(), "first here"));
+            }
+            None => drop(known.insert(name, at)),
+        }
+    }
+}
+
+/// The number of what a key names.
+fn find(
+    key: &str,
+    known: &[String],
+    name: &str,
+    table: &Table<'_>,
+    findings: &mut Findings,
+) -> Option<usize> {
+    // That it is missing was told.
+    if name.is_empty() {
+        return None;
+    }
+    let found = known.iter().position(|other| other == name);
+    if found.is_none() {
+        findings.push(unknown(key, name, known.iter().map(String::as_str), table.at(key)));
+    }
+    found
+}
+
+fn unknown<'n>(
+    what: &str,
+    name: &str,
+    known: impl Iterator<Item = &'n str> + Clone,
+    at: Range<usize>,
+) -> Finding {
+    let finding = Finding::new(Wrong::UnknownName, at, format!("there is no {what} {}", quoted(name)));
+    match nearest(name, known.clone()) {
+        Some(near) => finding.help(format!("did you mean `{near}`?")),
+        None => finding.help(format!("known: {}", known.collect::<Vec<_>>().join(", "))),
+    }
+}
+
+/// What cannot be where it is to be.
+fn refuse_place(of: &BlockDraft<'_>, kind: &Kind, placement: Placement, findings: &mut Findings) {
+    let mut refuse = |key: &str, message: String| {
+        findings.push(Finding::new(Wrong::Conflict, of.table.at(key), message));
+    };
+    match (kind, placement) {
+        (Kind::Manager(_), Placement::Hardware) => {
+            refuse("placement", "a manager is on the processor: `placement` is \"software\"".into());
+        }
+        (Kind::P4(program), Placement::Software) if !program.software.is_empty() => {
+            refuse(
+                "software",
+                "`software` is for a program in hardware, and this one is in software as a whole".into(),
+            );
+        }
+        _ => {}
+    }
+}
+
+/// Each MAC has a port number of its own.
+fn ports_once(node: &NodeFile, drafts: &[BlockDraft<'_>], findings: &mut Findings) {
+    let mut known: HashMap<u16, Range<usize>> = HashMap::new();
+    for (block, draft) in node.blocks.iter().zip(drafts) {
+        let Kind::Mac(mac) = &block.kind else { continue };
+        let at = draft.table.at("port");
+        match known.get(&mac.port) {
+            Some(first) => {
+                let message = format!("there are two MACs with the port {}", mac.port);
+                findings.push(Finding::new(Wrong::Duplicate, at, message).also(first.clone(), "first here"));
+            }
+            None => drop(known.insert(mac.port, at)),
+        }
+    }
+}
+
+fn connection(node: &NodeFile, of: &ConnectionDraft<'_>, findings: &mut Findings) -> Option<Connection> {
+    let from = end(node, "from", &of.from, &of.table, Kind::outputs, findings);
+    let to = end(node, "to", &of.to, &of.table, Kind::inputs, findings);
+    let (from, to) = (from?, to?);
+    let function = |end: End| node.blocks[end.block].function;
+    let device = |end: End| node.functions[function(end)].device;
+    let interface = match (function(from) == function(to), device(from) == device(to)) {
+        (true, _) => Interface::Ffi,
+        (false, true) => Interface::Fsi,
+        (false, false) => Interface::Fdi,
+    };
+    if let Some(written) = of.interface.filter(|written| *written != interface) {
+        let between = match interface {
+            Interface::Ffi => "blocks of one function",
+            Interface::Fsi => "two functions of one device",
+            Interface::Fdi => "two devices",
+        };
+        let message = format!(
+            "this is between {between}, which is the {} and not the {}",
+            interface.word(),
+            written.word()
+        );
+        findings.push(Finding::new(Wrong::Conflict, of.table.at("interface"), message));
+        return None;
+    }
+    Some(Connection { from, to, interface })
+}
+
+/// `BLOCK.PORT`.
+fn end(
+    node: &NodeFile,
+    key: &str,
+    text: &str,
+    table: &Table<'_>,
+    ports: impl Fn(&Kind) -> Vec<String>,
+    findings: &mut Findings,
+) -> Option<End> {
+    if text.is_empty() {
+        return None;
+    }
+    let at = table.at(key);
+    let Some((name, port)) = text.split_once('.') else {
+        let message = format!("`{key}` is {}: BLOCK.NAME is expected", quoted(text));
+        findings.push(Finding::new(Wrong::Value, at, message));
+        return None;
+    };
+    let Some(block) = node.block(name) else {
+        findings.push(unknown("block", name, node.blocks.iter().map(|block| block.name.as_str()), at));
+        return None;
+    };
+    let known = ports(&node.blocks[block].kind);
+    let found = known.iter().position(|other| other == port);
+    if found.is_none() {
+        let what = if key == "from" { "output" } else { "input" };
+        let what = format!("{what} of the {} {}", node.blocks[block].kind.word(), quoted(name));
+        findings.push(unknown(&what, port, known.iter().map(String::as_str), at));
+    }
+    Some(End { block, port: found? })
+}
+
+/// Outputs have one connection; who asks queues asks one; schedulers ask queues.
+fn fit(node: &NodeFile, drafts: &[BlockDraft<'_>], written: &[ConnectionDraft<'_>], findings: &mut Findings) {
+    let mut from: HashMap<End, Range<usize>> = HashMap::new();
+    let mut asks: HashMap<End, Range<usize>> = HashMap::new();
+    for (connection, draft) in node.connections.iter().zip(written) {
+        let (source, target) = (&node.blocks[connection.from.block], &node.blocks[connection.to.block]);
+        let at = draft.table.at("from");
+        if let Some(first) = from.insert(connection.from, at.clone()) {
+            let message =
+                format!("{} has two connections: a demultiplexer sends to several", quoted(&draft.from));
+            findings.push(Finding::new(Wrong::Duplicate, at.clone(), message).also(first, "first here"));
+        }
+        let by_scheduler = matches!(target.kind, Kind::Scheduler(_));
+        if by_scheduler && !matches!(source.kind, Kind::Queue(_)) {
+            let message =
+                format!("a scheduler asks queues, and {} is {}", quoted(&source.name), source.kind.word());
+            findings.push(Finding::new(Wrong::Conflict, at.clone(), message));
+        }
+        let may_ask = by_scheduler || matches!(target.kind, Kind::Mac(_));
+        if source.kind.is_asked() && may_ask {
+            if let Some(first) = asks.insert(connection.to, at.clone()) {
+                let message =
+                    format!("{} asks two queues: a scheduler chooses among several", quoted(&draft.to));
+                findings.push(Finding::new(Wrong::Duplicate, at, message).also(first, "first here"));
+            }
+        }
+    }
+    for (number, (block, draft)) in node.blocks.iter().zip(drafts).enumerate() {
+        if !node
+            .connections
+            .iter()
+            .any(|connection| connection.to.block == number || connection.from.block == number)
+        {
+            let message = format!("the block {} has no connection", quoted(&block.name));
+            findings.push(Finding::new(Wrong::Missing, draft.table.header(), message));
+        }
+    }
+}

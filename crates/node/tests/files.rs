@@ -1,0 +1,160 @@
+//! What is wrong with a file is told with its line and name.
+
+use millrace_node::NodeFile;
+
+/// A node of two ports, into which each test writes one thing that is wrong.
+const GOOD: &str = r#"
+[[device]]
+name = "board"
+[[device]]
+name = "other"
+[[service]]
+name = "switching"
+[[function]]
+name = "f"
+service = "switching"
+device = "board"
+[[function]]
+name = "g"
+service = "switching"
+device = "other"
+placement = "hardware"
+[[block]]
+name = "p0"
+function = "f"
+kind = "mac"
+[[block]]
+name = "select"
+function = "f"
+kind = "octet_selector"
+octets = [12, 13]
+[[block]]
+name = "forward"
+function = "f"
+kind = "tcam"
+[[block.entry]]
+value = "0x0800"
+to = ["out0", "manager"]
+[[block]]
+name = "spread"
+function = "f"
+kind = "demultiplexer"
+[[block]]
+name = "q0"
+function = "f"
+kind = "queue"
+bytes = "2KiB"
+[[block]]
+name = "s"
+function = "f"
+kind = "scheduler"
+quanta = [1, 2]
+ports = 2
+[[connection]]
+from = "p0.rx"
+to = "select.in"
+[[connection]]
+from = "select.out"
+to = "forward.in"
+interface = "FFI"
+[[connection]]
+from = "forward.out"
+to = "spread.in"
+[[connection]]
+from = "spread.out0"
+to = "q0.in"
+[[connection]]
+from = "q0.out"
+to = "s.in0"
+[[connection]]
+from = "s.out"
+to = "p0.tx"
+"#;
+
+/// The file with one piece replaced.
+fn with(old: &str, new: &str) -> Result<NodeFile, millrace_toml_sections::Problems> {
+    assert!(GOOD.contains(old), "{old}");
+    NodeFile::parse("node.toml", &GOOD.replacen(old, new, 1))
+}
+
+#[test]
+fn a_file_that_is_right_is_read() {
+    let node = NodeFile::parse("node.toml", GOOD).unwrap();
+    assert_eq!((node.blocks.len(), node.connections.len(), node.has_hardware()), (6, 6, false));
+    let described = node.describe();
+    assert!(described.contains("  function f on board\n    p0: mac in software\n"), "{described}");
+    assert!(described.contains("spread.out0 -> q0.in (FFI)\n"), "{described}");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let cases = [
+        ("octets = [12, 13]", "octets = [12, 256]", "0 to 255 is expected (MAX_OFFSET)"),
+        ("octets = [12, 13]", "octets = []", "1 to 16 (MAX_OCTETS)"),
+        (
+            "octets = [12, 13]",
+            "octets = [12]\nquanta = [1]",
+            "`quanta` is for scheduler, and this block is octet_selector",
+        ),
+        ("octets = [12, 13]", "", "`octets` is missing in [[block]]"),
+        ("kind = \"tcam\"", "kind = \"team\"", "`kind` is `team`"),
+        ("value = \"0x0800\"", "value = \"0x080\"", "MAX_OCTETS"),
+        (
+            "value = \"0x0800\"",
+            "value = \"0x0800\"\nmask = \"0xff\"",
+            "the mask has 1 octets, and the value 2",
+        ),
+        ("value = \"0x0800\"", "value = \"0x0800\"\nmask = \"0x00ff\"", "bits that the mask leaves out"),
+        ("to = [\"out0\", \"manager\"]", "to = \"out16\"", "`out16` is no target"),
+        ("function = \"f\"\nkind = \"mac\"", "function = \"h\"\nkind = \"mac\"", "there is no function `h`"),
+        ("device = \"board\"", "device = \"bord\"", "there is no device `bord`"),
+        ("name = \"q0\"", "name = \"s\"", "there are two blocks `s`"),
+        ("name = \"q0\"", "name = \"q.0\"", "has a `.`"),
+        ("bytes = \"2KiB\"", "bytes = \"1GiB\"", "256MiB (MAX_BYTES)"),
+        ("quanta = [1, 2]", "quanta = [1, 2, 3]", "there are 3 quanta and 2 inputs"),
+        (
+            "interface = \"FFI\"",
+            "interface = \"FDI\"",
+            "this is between blocks of one function, which is the FFI",
+        ),
+        ("to = \"s.in0\"", "to = \"s.in2\"", "there is no input of the scheduler `s` `in2`"),
+        ("from = \"p0.rx\"", "from = \"p0.tx\"", "there is no output of the mac `p0` `tx`"),
+        ("from = \"p0.rx\"", "from = \"p0\"", "BLOCK.NAME is expected"),
+        (
+            "from = \"q0.out\"\nto = \"s.in0\"",
+            "from = \"spread.out1\"\nto = \"s.in0\"",
+            "a scheduler asks queues",
+        ),
+        ("from = \"s.out\"", "from = \"q0.out\"", "has two connections"),
+        (
+            "kind = \"mac\"",
+            "kind = \"mac\"\naddress = \"03:00:00:00:00:00\"",
+            "that of one station is expected",
+        ),
+        ("kind = \"mac\"", "kind = \"manager\"\nplacement = \"hardware\"", "a manager is on the processor"),
+    ];
+    for (old, new, why) in cases {
+        let problems = with(old, new).unwrap_err();
+        let rendered = problems.render(false);
+        let found =
+            problems.problems.iter().any(|problem| problem.message.contains(why) && problem.place.line > 1);
+        assert!(found, "{why}: {rendered}");
+    }
+}
+
+#[test]
+fn no_text_makes_the_reader_panic() {
+    // Every piece of the file taken out or doubled, and cut at every byte.
+    for at in 0..GOOD.len() {
+        drop(NodeFile::parse("node.toml", &GOOD[..at]));
+    }
+    let lines: Vec<&str> = GOOD.lines().collect();
+    for at in 0..lines.len() {
+        let without: Vec<&str> =
+            lines.iter().enumerate().filter(|(line, _)| *line != at).map(|(_, line)| *line).collect();
+        drop(NodeFile::parse("node.toml", &without.join("\n")));
+        let mut twice = lines.clone();
+        twice.insert(at, lines[at]);
+        drop(NodeFile::parse("node.toml", &twice.join("\n")));
+    }
+}
