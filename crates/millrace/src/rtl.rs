@@ -10,10 +10,10 @@ use millrace_pipeline::{Profile, Program};
 use millrace_rtl::device::Link;
 use millrace_rtl::map::{Bus, Field, RegisterMap};
 use millrace_rtl::tables::MAX_CAPACITY;
-use millrace_rtl::{Device, DeviceOptions, Hardware, Options, line_rate};
+use millrace_rtl::{Device, DeviceOptions, Hardware, Options, Target, build_files, line_rate};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub(crate) struct RtlArgs {
@@ -26,6 +26,9 @@ pub(crate) struct RtlArgs {
     #[arg(long, value_name = "PS", default_value_t = Options::default().period_ps,
           value_parser = clap::value_parser!(u32).range(1000..=1_000_000))]
     period: u32,
+    /// What the hardware is for: how long operations take, and the tools that constraints and scripts are written for
+    #[arg(long, value_enum, default_value_t = TargetKind::Generic)]
+    target: TargetKind,
     /// How many entries the unit of a table holds, or members of groups those of a selector, if not as many as the program declares
     /// up to 4096, or 512 for masks and several ranges
     #[arg(long, value_name = "TABLE=N", value_parser = capacity)]
@@ -44,6 +47,27 @@ pub(crate) struct RtlArgs {
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What hardware is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TargetKind {
+    /// Any FPGA: scripts for Vivado and Quartus
+    Generic,
+    /// Lattice ECP5, speed grade 8: scripts for Yosys and nextpnr
+    Ecp5,
+    /// Xilinx 7, speed grade 2: scripts for Vivado
+    Xc7,
+}
+
+impl TargetKind {
+    fn target(self) -> Target {
+        match self {
+            TargetKind::Generic => Target::Generic,
+            TargetKind::Ecp5 => Target::Ecp5,
+            TargetKind::Xc7 => Target::Xc7,
+        }
+    }
 }
 
 /// The whole device around the stages.
@@ -151,7 +175,8 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
     let program = load_any(&args.program.path, &args.program.source, findings)?.program(findings)?;
     let progress = Progress::start(format!("making hardware of {}", program.name));
     let capacities = capacities(args, &program)?;
-    let hardware = Hardware::new(program, Options { period_ps: args.period, capacities });
+    let hardware =
+        Hardware::new(program, Options { period_ps: args.period, capacities, target: args.target.target() });
     let hardware = hardware.map_err(|refusal| Failure::Failed(refusal.to_string()))?;
     if !args.allow_slow {
         let rate = args.rate.unwrap_or_else(|| line_rate(args.period));
@@ -172,36 +197,10 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
         Some(device) => format!("{}\n{report}", device.report()),
         None => report.to_string(),
     };
-    let mut files = Vec::new();
-    if let Some(folder) = &args.output {
-        let write = |name: &str, text: &str| -> Result<String, Failure> {
-            let path = folder.join(name);
-            std::fs::write(&path, text).map_err(|error| Failure::failed(path.display(), error))?;
-            Ok(path.display().to_string())
-        };
-        std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
-        let designs: Vec<Design> = match &device {
-            Some(device) => vec![device.design().clone()],
-            None => hardware.designs().map(|(_, design)| design).collect(),
-        };
-        for file in designs.iter().flat_map(verilog::print) {
-            files.push(write(&file.file_name(), &file.text)?);
-        }
-        files.push(write("report.txt", &text)?);
-        let map = hardware.register_map();
-        for bus in [Bus::Axi4Lite, Bus::AvalonMm] {
-            for file in verilog::print(&map.design(bus)) {
-                // Both have the same registers.
-                let path = write(&file.file_name(), &file.text)?;
-                if !files.contains(&path) {
-                    files.push(path);
-                }
-            }
-        }
-        files.push(write("registers.h", &map.header())?);
-        files.push(write("registers.md", &map.markdown())?);
-        files.push(write("registers.json", &format!("{:#}\n", registers_json(&map)))?);
-    }
+    let files = match &args.output {
+        Some(folder) => write_files(folder, args, (&hardware, device.as_ref()), &text)?,
+        None => Vec::new(),
+    };
     drop(progress);
     if args.json {
         let stages: Vec<_> = (report.stages.iter())
@@ -232,11 +231,55 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
                     "latency": report.latency.all(), "headers_per_second": report.headers_per_second() })
         });
         say_line(
-            json!({ "ok": true, "program": report.program, "period_ps": report.period_ps, "stages": stages, "objects": objects,
+            json!({ "ok": true, "program": report.program, "period_ps": report.period_ps, "target": report.target.name(), "stages": stages, "objects": objects,
                          "outside": outside, "device": whole, "files": files }),
         );
     } else {
         say(&text);
     }
     Ok(())
+}
+
+/// Writes the design, what tools need of it, the report and the register map; gives the names of the files.
+fn write_files(
+    folder: &Path,
+    args: &RtlArgs,
+    (hardware, device): (&Hardware, Option<&Device>),
+    text: &str,
+) -> Result<Vec<String>, Failure> {
+    let mut files = Vec::new();
+    let write = |name: &str, text: &str| -> Result<String, Failure> {
+        let path = folder.join(name);
+        std::fs::write(&path, text).map_err(|error| Failure::failed(path.display(), error))?;
+        Ok(path.display().to_string())
+    };
+    std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
+    let designs: Vec<Design> = match device {
+        Some(device) => vec![device.design().clone()],
+        None => hardware.designs().map(|(_, design)| design).collect(),
+    };
+    for design in &designs {
+        let printed = verilog::print(design);
+        for file in &printed {
+            files.push(write(&file.file_name(), &file.text)?);
+        }
+        for file in build_files(args.target.target(), &printed, args.period) {
+            files.push(write(&file.name, &file.text)?);
+        }
+    }
+    files.push(write("report.txt", text)?);
+    let map = hardware.register_map();
+    for bus in [Bus::Axi4Lite, Bus::AvalonMm] {
+        for file in verilog::print(&map.design(bus)) {
+            // Both have the same registers.
+            let path = write(&file.file_name(), &file.text)?;
+            if !files.contains(&path) {
+                files.push(path);
+            }
+        }
+    }
+    files.push(write("registers.h", &map.header())?);
+    files.push(write("registers.md", &map.markdown())?);
+    files.push(write("registers.json", &format!("{:#}\n", registers_json(&map)))?);
+    Ok(files)
 }

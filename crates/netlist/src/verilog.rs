@@ -27,6 +27,8 @@ pub struct VerilogFile {
     pub module: String,
     /// The text.
     pub text: String,
+    /// Whether it has the port `clk`.
+    pub is_clocked: bool,
 }
 
 impl VerilogFile {
@@ -75,7 +77,8 @@ pub fn print(design: &Design) -> Vec<VerilogFile> {
         let name = if id == top { top_name.clone() } else { module_names.take(&legal(&module.name)) };
         let printer = ModulePrinter::new(&module, name, &interfaces);
         let (interface, text) = printer.print();
-        files.push(VerilogFile { module: interface.module.clone(), text });
+        let (module, is_clocked) = (interface.module.clone(), interface.needs.clock);
+        files.push(VerilogFile { module, text, is_clocked });
         interfaces[id] = interface;
     }
     // An instance of the top would be a module that contains itself, so it is the last one that is used.

@@ -16,6 +16,7 @@ use crate::slots::Slot;
 use crate::software_port::SoftwarePort;
 use crate::stage::{Dataflow, Input, ObjectKey, input_width};
 use crate::tables::TableUnit;
+use crate::target::Target;
 use millrace_midend::cfg::flatten;
 use millrace_midend::order::may_set;
 use millrace_midend::{Cancel, Meter, Plan, Step};
@@ -57,12 +58,14 @@ pub struct Options {
     pub period_ps: u32,
     /// How many entries the units of tables hold, by the name of the table, where it is not what the table declares.
     pub capacities: BTreeMap<String, u64>,
+    /// What it is for.
+    pub target: Target,
 }
 
 impl Default for Options {
     /// 156.25 MHz, at which 64 bits a cycle are 10 Gbit/s.
     fn default() -> Options {
-        Options { period_ps: 6400, capacities: BTreeMap::new() }
+        Options { period_ps: 6400, capacities: BTreeMap::new(), target: Target::default() }
     }
 }
 
@@ -73,6 +76,7 @@ pub struct Hardware {
     /// The units of tables, of all that have one.
     pub(crate) units: Vec<TableUnit>,
     pub(crate) period_ps: u32,
+    pub(crate) target: Target,
 }
 
 /// The pipeline of a part.
@@ -126,13 +130,14 @@ impl Hardware {
                     access.latency = unit.latency();
                 }
             }
-            let placed = schedule(&dataflow, options.period_ps)
+            let placed = schedule(&dataflow, options.period_ps, &options.target.delays())
                 .map_err(|construct| Refusal::of(&program, construct, &name))?;
             let (pipeline, ports) = emit(&program, &name, &dataflow, &placed);
             stages.push(Stage { part, dataflow, placed, ports, pipeline, objects: Vec::new() });
         }
         add_objects(&program, &mut stages);
-        Ok(Hardware { program, stages, units, period_ps: options.period_ps })
+        let Options { period_ps, target, .. } = options;
+        Ok(Hardware { program, stages, units, period_ps, target })
     }
 
     /// The program.
@@ -213,6 +218,7 @@ impl Hardware {
         Report {
             program: self.program.name.clone(),
             period_ps: self.period_ps,
+            target: self.target,
             stages,
             tables: self.tables_report(),
             objects: self.stages.iter().flat_map(objects_report).collect(),
@@ -322,6 +328,7 @@ impl Hardware {
             name: stage.part.name(),
             latency: placed.latency,
             interval: placed.interval,
+            longest_ps: placed.longest,
             window: ports.window,
             values,
             registers,

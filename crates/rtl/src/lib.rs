@@ -23,6 +23,7 @@
 
 mod assemble;
 pub mod backplane;
+mod build_files;
 mod convert;
 pub mod device;
 mod driver;
@@ -48,12 +49,14 @@ mod slots;
 mod software_port;
 mod stage;
 pub mod tables;
+mod target;
 mod units;
 mod verilated;
 
 #[cfg(test)]
 mod tests;
 
+pub use build_files::{BuildFile, build_files};
 pub use device::{Device, DeviceOptions};
 pub use driver::{Driver, DriverError, SoftwareAccess};
 pub use hardware::{Hardware, Options, Part};
@@ -64,4 +67,5 @@ pub use report::{AccessReport, ObjectReport, OutsideReport, Report, StageReport,
 pub use running::{Frame, Running, Said};
 pub use software_port::{PortKind, READ_LATENCY, SoftwarePort};
 pub use stage::{Input, LookupAnswer, Output, Rest, Unit};
+pub use target::Target;
 pub use units::Objects;

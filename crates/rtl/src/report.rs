@@ -1,5 +1,6 @@
 //! What the hardware of a program is like, in numbers.
 
+use crate::target::Target;
 use std::fmt;
 
 /// About the hardware of a program.
@@ -9,6 +10,8 @@ pub struct Report {
     pub program: String,
     /// The length of a cycle in picoseconds.
     pub period_ps: u32,
+    /// What it is for.
+    pub target: Target,
     /// Its stages.
     pub stages: Vec<StageReport>,
     /// The units of its tables.
@@ -92,6 +95,8 @@ pub struct StageReport {
     pub latency: u32,
     /// The fewest cycles from one frame to the next, such that each sees what the one before has written to registers.
     pub interval: u32,
+    /// Picoseconds that its slowest cycle takes, by the estimates of the target; more than the cycle has if one operation does.
+    pub longest_ps: u32,
     /// Bytes of a frame that it sees.
     pub window: u32,
     /// Values that are computed.
@@ -124,7 +129,12 @@ pub struct AccessReport {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let megahertz = 1e6 / f64::from(self.period_ps.max(1));
-        writeln!(f, "{}: a pipeline for each stage, for {megahertz:.2} MHz", self.program)?;
+        writeln!(
+            f,
+            "{}: a pipeline for each stage, for {megahertz:.2} MHz, {}",
+            self.program,
+            self.target.about()
+        )?;
         for stage in &self.stages {
             let ns = f64::from(stage.latency) * f64::from(self.period_ps) / 1e3;
             writeln!(f, "\n{}", stage.name)?;
@@ -135,6 +145,9 @@ impl fmt::Display for Report {
                 "  interval    {} cycles between frames ({millions:.2} million frames a second)",
                 stage.interval
             )?;
+            let ns = f64::from(stage.longest_ps) / 1e3;
+            let late = if stage.longest_ps > self.period_ps { ", longer than the cycle" } else { "" };
+            writeln!(f, "  operations  {ns:.1} ns in the slowest cycle, by estimate{late}")?;
             writeln!(f, "  window      {} bytes of a frame", stage.window)?;
             writeln!(f, "  values      {}, from {} blocks", stage.values, stage.blocks)?;
             writeln!(f, "  registers   {} bits", stage.registers)?;

@@ -2,7 +2,7 @@
 //!
 //! A value is computed as soon as its operands are there (*as soon as possible* scheduling). Operations are chained within a
 //! cycle as long as their delays fit its length; the next one begins in the next cycle, where its operands come from registers.
-//! The delays are estimates for an FPGA with 6-input lookup tables ([`delay`]). Since every frame takes the same path through the
+//! The delays are estimates for the target ([`Delays`]). Since every frame takes the same path through the
 //! pipeline, a value has one cycle, and so does the last of them: the latency.
 //!
 //! Accesses to one object keep the order that they have in the program, as far apart as [`Unit::apart`] says; accesses that no frame
@@ -13,11 +13,12 @@
 //! answer to cycles that follow each other; that takes further passes, each with a least cycle for every access.
 
 use crate::exclusive::Conditions;
-use crate::graph::{Binary, Node, Unary, Wire};
+use crate::graph::{Node, Wire};
 use crate::limits::{MAX_LATENCY, MAX_REGISTERS};
 use crate::refusal::Construct;
 use crate::slots::{Slot, aligned, intervals, slots};
 use crate::stage::{Dataflow, ObjectKey};
+use crate::target::Delays;
 use cranelift_entity::SecondaryMap;
 use std::collections::BTreeMap;
 
@@ -36,24 +37,24 @@ pub(crate) struct Schedule {
     pub(crate) latency: u32,
     /// The fewest cycles from one frame to the next.
     pub(crate) interval: u32,
+    /// Picoseconds that the slowest cycle takes, by the estimates.
+    pub(crate) longest: u32,
 }
 
-/// Picoseconds after the edge of the clock at which values of registers are there, and before the next at which they must be.
-const MARGIN: u32 = 500;
 /// Passes that move accesses to common cycles.
 const PASSES: usize = 6;
 /// Accesses to one object that are compared with each other; of more, each waits for all before it.
 const MAX_COMPARED: usize = 128;
 
 /// Places a stage in time. `period` is the length of a cycle in picoseconds.
-pub(crate) fn schedule(dataflow: &Dataflow, period: u32) -> Result<Schedule, Construct> {
+pub(crate) fn schedule(dataflow: &Dataflow, period: u32, delays: &Delays) -> Result<Schedule, Construct> {
     let needed = needed(dataflow);
     let conditions = Conditions::of(dataflow);
     let mut objects: BTreeMap<ObjectKey, Vec<usize>> = BTreeMap::new();
     for (at, access) in dataflow.accesses.iter().enumerate() {
         objects.entry(access.unit.object()).or_default().push(at);
     }
-    let pass = Pass { dataflow, needed: &needed, conditions: &conditions, objects: &objects, period };
+    let pass = Pass { dataflow, needed: &needed, conditions: &conditions, objects: &objects, period, delays };
     let mut least = vec![0; dataflow.accesses.len()];
     let mut best = pass.place(&least)?;
     for _ in 0..PASSES {
@@ -79,16 +80,18 @@ struct Pass<'a> {
     conditions: &'a Conditions,
     objects: &'a BTreeMap<ObjectKey, Vec<usize>>,
     period: u32,
+    delays: &'a Delays,
 }
 
 impl Pass<'_> {
     fn place(&self, least: &[u32]) -> Result<Schedule, Construct> {
         let dataflow = self.dataflow;
         let graph = &dataflow.graph;
-        let room = self.period.saturating_sub(MARGIN).max(1);
+        let room = self.period.saturating_sub(self.delays.margin).max(1);
         let mut cycle: SecondaryMap<Wire, Option<u32>> = SecondaryMap::new();
         let mut time: SecondaryMap<Wire, u32> = SecondaryMap::new();
         let mut access: Vec<u32> = Vec::new();
+        let mut slowest = 0;
         for wire in graph.wires() {
             if !self.needed[wire] {
                 continue;
@@ -111,12 +114,13 @@ impl Pass<'_> {
                     }
                 }),
             }
-            let takes = delay(graph.node(wire), graph.width(wire), |operand| graph.width(operand));
+            let takes = self.delays.of(graph.node(wire), graph.width(wire), |operand| graph.width(operand));
             if after + takes > room && after > 0 {
                 (at, after) = (at + 1, 0);
             }
             cycle[wire] = Some(at);
             time[wire] = after + takes;
+            slowest = slowest.max(after + takes);
         }
         self.place_accesses(dataflow.accesses.len(), least, &cycle, &mut access);
         let ends = access.iter().zip(&dataflow.accesses).map(|(at, made)| match made.answer {
@@ -134,7 +138,8 @@ impl Pass<'_> {
         let slots = slots(dataflow, self.conditions, self.objects, &access);
         let intervals = intervals(&slots);
         let interval = intervals.values().copied().max().unwrap_or(1);
-        Ok(Schedule { cycle, access, slots, intervals, latency, interval })
+        let longest = slowest + self.delays.margin;
+        Ok(Schedule { cycle, access, slots, intervals, latency, interval, longest })
     }
 
     /// Places the accesses before the one with that number.
@@ -201,45 +206,4 @@ fn needed(dataflow: &Dataflow) -> SecondaryMap<Wire, bool> {
         }
     }
     needed
-}
-
-/// About the picoseconds that an operation takes in lookup tables and carry chains, with the wires to it.
-fn delay(node: &Node, width: u32, of: impl Fn(Wire) -> u32) -> u32 {
-    /// A lookup table and the wire to it.
-    const LEVEL: u32 = 450;
-    /// A bit of a carry chain.
-    const CARRY: u32 = 15;
-    let levels = |inputs: u32| inputs.max(2).ilog2().div_ceil(2).max(1);
-    match node {
-        Node::Const(_) | Node::Frame(_) | Node::Input(_) | Node::Answer(..) => 0,
-        Node::Concat(..) | Node::Slice(..) | Node::Unary(Unary::Not, _) => 0,
-        Node::Unary(Unary::Any | Unary::Parity, a) => LEVEL * levels(of(*a)),
-        Node::Mux(..) => LEVEL,
-        Node::Binary(op, a, b) => match op {
-            Binary::And | Binary::Or | Binary::Xor => LEVEL,
-            Binary::Add | Binary::Sub | Binary::Lt | Binary::LtSigned => LEVEL + CARRY * of(*a),
-            Binary::Eq => LEVEL * (1 + levels(of(*a))) / 2 + LEVEL / 2,
-            Binary::Mul => 4 * LEVEL + 2 * CARRY * width,
-            // A level of choices for each bit of the amount that counts; two fit in a lookup table.
-            Binary::Shl | Binary::Shr | Binary::ShrSigned => {
-                let bits = of(*b).min(width.max(2).ilog2() + 1);
-                LEVEL * bits.div_ceil(2).max(1)
-            }
-        },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use cranelift_entity::EntityRef;
-
-    #[test]
-    fn wiring_is_free_and_wide_sums_take_longer() {
-        let of = |_| 32;
-        let (a, b) = (Wire::new(0), Wire::new(1));
-        assert_eq!(delay(&Node::Concat(a, b), 64, of), 0);
-        let sum = |width| delay(&Node::Binary(Binary::Add, a, b), width, |_| width);
-        assert!(sum(16) < sum(64));
-    }
 }

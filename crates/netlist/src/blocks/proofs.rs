@@ -1,5 +1,6 @@
 //! What holds of the blocks in every run: Yosys proves by induction that a monitor never sees anything wrong.
 
+use super::Discipline;
 use crate::{Design, ModuleId, Op, verilog};
 use std::process::Command;
 
@@ -45,6 +46,19 @@ fn a_round_robin_starves_nobody() {
     prove(&super::arbiter::tests::monitored()).unwrap_or_else(|said| panic!("{said}"));
 }
 
+#[test]
+fn a_scheduler_starves_nobody() {
+    use super::scheduler::tests::monitored;
+    for discipline in [None, Some(Discipline::RoundRobin), Some(Discipline::Deficit)] {
+        prove(&monitored(discipline)).unwrap_or_else(|said| panic!("{discipline:?}: {said}"));
+    }
+}
+
+#[test]
+fn a_mac_gives_each_word_of_a_frame_once() {
+    prove(&super::xgmii::monitor::monitored()).unwrap_or_else(|said| panic!("{said}"));
+}
+
 /// A design with a register that keeps its first value.
 fn stuck(mut design: Design, name: &str) -> Design {
     let module = &mut design.modules[ModuleId::from_u32(0)];
@@ -62,5 +76,22 @@ fn faults_are_found() {
             assert!(prove(&stuck(super::fifo::tests::monitored(), register)).is_err(), "{register}");
         }
         assert!(prove(&stuck(super::arbiter::tests::monitored(), "mask")).is_err(), "mask");
+        for register in ["has_address", "answers", "address", "reads", "gives", "given"] {
+            assert!(prove(&stuck(super::registers::tests::monitored(), register)).is_err(), "{register}");
+        }
+        for register in ["inside", "holds", "held", "tail"] {
+            assert!(prove(&stuck(super::xgmii::monitor::monitored(), register)).is_err(), "{register}");
+        }
+        for (discipline, register) in [
+            (None, "count1"),
+            (None, "ring1"),
+            (None, "filled0"),
+            (Some(Discipline::RoundRobin), "ring0"),
+            (Some(Discipline::Deficit), "given"),
+            (Some(Discipline::Deficit), "filled1"),
+        ] {
+            let broken = stuck(super::scheduler::tests::monitored(discipline), register);
+            assert!(prove(&broken).is_err(), "{discipline:?} {register}");
+        }
     }
 }

@@ -30,8 +30,44 @@ pub enum Discipline {
 pub fn scheduler(design: &mut Design, queues: u32, bits: u32, count_bits: u32) -> ModuleId {
     assert!((1..=16).contains(&queues), "1 to 16 queues");
     once(design, format!("scheduler_{queues}x{bits}_{count_bits}"), |m| {
-        schedule(m, queues, bits, count_bits);
+        let mode = m.input("mode", 2);
+        let quanta = (0..queues).map(|at| m.input(&format!("quantum{at}"), bits)).collect();
+        let lengths = (0..queues).map(|at| m.input(&format!("length{at}"), bits)).collect();
+        let (enqueue, class) = (m.input("enqueue", 1), m.input("class", address_width(queues)));
+        let take = m.input("take", 1);
+        let of = Asked { mode, quanta, lengths, enqueue, class, take };
+        let scheduled = schedule(m, &of, count_bits);
+        m.output("valid", scheduled.valid);
+        m.output("choice", scheduled.choice);
+        for (at, count) in scheduled.counts.iter().enumerate() {
+            m.output(&format!("count{at}"), *count);
+        }
     })
+}
+
+/// The inputs of a scheduler.
+struct Asked {
+    mode: NodeId,
+    quanta: Vec<NodeId>,
+    lengths: Vec<NodeId>,
+    enqueue: NodeId,
+    class: NodeId,
+    take: NodeId,
+}
+
+/// What a scheduler says, and what is inside it, for a monitor.
+#[cfg_attr(not(test), allow(dead_code))]
+struct Scheduled {
+    valid: NodeId,
+    choice: NodeId,
+    counts: Vec<NodeId>,
+    deficits: Vec<NodeId>,
+    ring: Ring,
+    /// The ring after this cycle.
+    next: Ring,
+    /// The first of the ring has had its quantum in this turn.
+    given: NodeId,
+    sends: NodeId,
 }
 
 /// The queues that have frames, in the order of their turns.
@@ -85,13 +121,10 @@ struct Turn {
     kept: NodeId,
 }
 
-fn schedule(m: &mut ModuleBuilder, queues: u32, bits: u32, count_bits: u32) {
-    let number_bits = address_width(queues);
-    let mode = m.input("mode", 2);
-    let quanta: Vec<NodeId> = (0..queues).map(|at| m.input(&format!("quantum{at}"), bits)).collect();
-    let lengths: Vec<NodeId> = (0..queues).map(|at| m.input(&format!("length{at}"), bits)).collect();
-    let (enqueue, class) = (m.input("enqueue", 1), m.input("class", number_bits));
-    let take = m.input("take", 1);
+fn schedule(m: &mut ModuleBuilder, of: &Asked, count_bits: u32) -> Scheduled {
+    let Asked { mode, enqueue, class, take, .. } = *of;
+    let (queues, number_bits) = (of.quanta.len() as u32, m.width(class));
+    let bits = m.width(of.quanta[0]);
     let counts: Vec<(RegisterId, NodeId)> =
         (0..queues).map(|at| m.register(&format!("count{at}"), count_bits, Some(0))).collect();
     let deficits: Vec<(RegisterId, NodeId)> =
@@ -109,7 +142,7 @@ fn schedule(m: &mut ModuleBuilder, queues: u32, bits: u32, count_bits: u32) {
     let is_deficit = m.is(mode, Discipline::Deficit as u128);
 
     let values: Vec<NodeId> = deficits.iter().map(|(_, value)| *value).collect();
-    let turn = deficit_turn(m, &ring, given, (&values, &quanta, &lengths));
+    let turn = deficit_turn(m, &ring, given, (&values, &of.quanta, &of.lengths));
     let highest: Vec<(NodeId, NodeId)> = (0..queues)
         .rev()
         .map(|at| (m.reduce_or(counts[at as usize].1), m.number(number_bits, at.into())))
@@ -171,11 +204,7 @@ fn schedule(m: &mut ModuleBuilder, queues: u32, bits: u32, count_bits: u32) {
         let next = m.mux(is_deficit, after, zero);
         m.set_next(*register, next);
     }
-    m.output("valid", valid);
-    m.output("choice", choice);
-    for (at, count) in held.iter().enumerate() {
-        m.output(&format!("count{at}"), *count);
-    }
+    Scheduled { valid, choice, counts: held, deficits: values, ring, next, given, sends }
 }
 
 /// The first, if its deficit covers its frame, else the second, else again the first when it is alone.
@@ -219,3 +248,6 @@ fn deficit_turn(
     let left = m.mux(enough, rest, zero);
     Turn { choice: m.mux(passes, second, first), left, passes, kept: has }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

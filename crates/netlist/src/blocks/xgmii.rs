@@ -1,5 +1,7 @@
 //! A MAC of 10 Gbit/s on XGMII, 64 bits at 156.25 MHz.
 
+#[cfg(test)]
+pub(super) mod monitor;
 mod receive;
 mod transmit;
 

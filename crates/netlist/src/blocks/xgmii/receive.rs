@@ -55,7 +55,7 @@ struct End {
     length: NodeId,
 }
 
-fn receive(m: &mut ModuleBuilder, longest: u32) {
+pub(super) fn receive(m: &mut ModuleBuilder, longest: u32) {
     let (data, control) = (m.input("data", 64), m.input("control", 8));
     let enable = m.input("enable", 1);
     let (station, promiscuous) = (m.input("station", 48), m.input("promiscuous", 1));
