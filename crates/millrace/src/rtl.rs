@@ -7,6 +7,7 @@ use crate::{cli::ProgramArgs, progress::Progress};
 use clap::{Args, ValueEnum};
 use millrace_netlist::{Design, verilog};
 use millrace_pipeline::{Profile, Program};
+use millrace_rtl::backplane::{self, Backplane, BackplaneOptions};
 use millrace_rtl::device::Link;
 use millrace_rtl::map::{Bus, Field, RegisterMap};
 use millrace_rtl::tables::MAX_CAPACITY;
@@ -97,6 +98,9 @@ struct DeviceArgs {
     /// Frames of each queue
     #[arg(long, value_name = "N", default_value_t = DeviceOptions::default().depth, requires = "device")]
     depth: u32,
+    /// Writes a backplane with so many slots too, with the device in each, and the script for slots that are exchanged
+    #[arg(long, value_name = "SLOTS", requires_all = ["device", "output"])]
+    backplane: Option<u32>,
 }
 
 /// What a port is connected to.
@@ -253,7 +257,18 @@ fn write_files(
         std::fs::write(&path, text).map_err(|error| Failure::failed(path.display(), error))?;
         Ok(path.display().to_string())
     };
+    // What is wrong with it is said before a file is written.
+    let backplane = match (device, args.device.backplane) {
+        (Some(device), Some(slots)) => backplane_files(device, slots, args.period)?,
+        _ => Vec::new(),
+    };
     std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
+    let shared = device.map(|device| verilog::print(device.design())).unwrap_or_default();
+    for (name, text) in
+        backplane.iter().filter(|(name, _)| shared.iter().all(|file| file.file_name() != *name))
+    {
+        files.push(write(name, text)?);
+    }
     let designs: Vec<Design> = match device {
         Some(device) => vec![device.design().clone()],
         None => hardware.designs().map(|(_, design)| design).collect(),
@@ -282,4 +297,23 @@ fn write_files(
     files.push(write("registers.md", &map.markdown())?);
     files.push(write("registers.json", &format!("{:#}\n", registers_json(&map)))?);
     Ok(files)
+}
+
+/// The files of a backplane with a device in each slot.
+fn backplane_files(device: &Device, slots: u32, period: u32) -> Result<Vec<(String, String)>, Failure> {
+    let DeviceOptions { ports, width, link, .. } = *device.options();
+    if link != Link::Stream {
+        return Err(Failure::Failed("--backplane: slots have streams, no MACs".to_owned()));
+    }
+    let backplane = Backplane::new(BackplaneOptions { slots, ports, width })
+        .map_err(|why| Failure::Failed(format!("--backplane: {why}")))?;
+    let names = |files: &[verilog::VerilogFile]| -> Vec<String> {
+        files.iter().map(verilog::VerilogFile::file_name).collect()
+    };
+    let (own, slot) = (backplane::print(&backplane, device), verilog::print(device.design()));
+    let script = backplane::partial_reconfiguration(&names(&own), &names(&slot), slots, period);
+    let stub = slot.last().map(backplane::stub).unwrap_or_default();
+    let printed = own.into_iter().map(|file| (file.file_name(), file.text));
+    let others = [("slot_stub.sv", stub), ("chassis_partial.tcl", script)];
+    Ok(printed.chain(others.map(|(name, text)| (name.to_owned(), text))).collect())
 }

@@ -29,6 +29,19 @@ pub struct VerilogFile {
     pub text: String,
     /// Whether it has the port `clk`.
     pub is_clocked: bool,
+    /// Its ports in their order, `clk` and `rst` included.
+    pub ports: Vec<VerilogPort>,
+}
+
+/// A port of a printed module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerilogPort {
+    /// Its name.
+    pub name: String,
+    /// Its bits.
+    pub width: u32,
+    /// Which way it goes.
+    pub direction: Direction,
 }
 
 impl VerilogFile {
@@ -57,6 +70,20 @@ struct Interface {
     names: Names,
 }
 
+impl Interface {
+    fn ports(&self, module: &Module) -> Vec<VerilogPort> {
+        let port =
+            |direction, (name, width): (&str, u32)| VerilogPort { name: name.to_owned(), width, direction };
+        let clock = self.needs.clock.then_some((Design::CLOCK, 1));
+        let reset = self.needs.reset.then_some((Design::RESET, 1));
+        let inputs =
+            self.inputs.iter().map(String::as_str).zip(module.inputs.values().map(|port| port.width));
+        let outputs = self.outputs.iter().map(String::as_str).zip(self.output_widths.iter().copied());
+        let inputs = clock.into_iter().chain(reset).chain(inputs).map(|of| port(Direction::In, of));
+        inputs.chain(outputs.map(|of| port(Direction::Out, of))).collect()
+    }
+}
+
 /// The modules of a verified design that the top is made of, each after those inside it; the top comes last.
 pub fn print(design: &Design) -> Vec<VerilogFile> {
     let Some(top) = design.top() else { return Vec::new() };
@@ -77,8 +104,8 @@ pub fn print(design: &Design) -> Vec<VerilogFile> {
         let name = if id == top { top_name.clone() } else { module_names.take(&legal(&module.name)) };
         let printer = ModulePrinter::new(&module, name, &interfaces);
         let (interface, text) = printer.print();
-        let (module, is_clocked) = (interface.module.clone(), interface.needs.clock);
-        files.push(VerilogFile { module, text, is_clocked });
+        let (name, is_clocked) = (interface.module.clone(), interface.needs.clock);
+        files.push(VerilogFile { module: name, text, is_clocked, ports: interface.ports(&module) });
         interfaces[id] = interface;
     }
     // An instance of the top would be a module that contains itself, so it is the last one that is used.

@@ -20,9 +20,11 @@ mod build;
 mod classify;
 mod gates;
 mod merge;
+mod print;
 
 pub use bench::{Chassis, Outage};
 pub use build::Backplane;
+pub use print::{partial_reconfiguration, print, stub};
 
 use millrace_pipeline::Bits;
 

@@ -20,7 +20,7 @@ mod copies;
 mod facts;
 mod leave;
 mod macs;
-mod parts;
+pub(crate) mod parts;
 mod receive;
 mod report;
 mod shape;

@@ -23,7 +23,7 @@ pub(super) fn later(
 }
 
 /// Copies the modules of another design; gives its top. A module that is there already is not copied.
-pub(super) fn import(design: &mut Design, other: &Design) -> ModuleId {
+pub(crate) fn import(design: &mut Design, other: &Design) -> ModuleId {
     let mut ids: Vec<ModuleId> = Vec::new();
     for module in other.modules.values() {
         let mut module: Module = module.clone();
