@@ -184,7 +184,7 @@ fn each_packet_is_counted_once_and_the_highest_class_goes_first() {
 #[test]
 fn plans_come_and_go_while_packets_pass() {
     for (workers, pairs) in [(1, 1), (2, 1), (2, 2)] {
-        let of_each = 40_000;
+        let of_each = 15_000;
         let links: Vec<Link> = (0..pairs).map(|_| link(1000)).collect();
         let taken: Vec<Taken> = links.iter().map(|link| Arc::clone(&link.taken)).collect();
         let from = (0..pairs).map(|_| pair(Source::new(2, of_each))).collect();
