@@ -12,23 +12,54 @@
 //!
 //! The buckets of cycle 7 are those that a packet two cycles later adds to, so packets have to come two cycles apart.
 
-use super::ObjectUnit;
 use super::counter::{Count, Counts, WORD as COUNT_BITS};
 use super::memory::{Queue, Reads, Store, Write, place};
+use super::{ObjectUnit, account};
 use millrace_netlist::{Module, ModuleBuilder, NodeId, RegisterId, address_width};
+use millrace_pipeline::Unit;
 
 /// Bits of a bucket: 2^64 units of 10^15 steps.
-pub(crate) const BUCKET: u32 = 114;
+const BUCKET: u32 = 114;
 /// The configuration: CIR, CBS in steps, PIR, PBS in steps from the lowest bit on, then whether there is one.
-pub(super) const CONFIG: u32 = 2 * (64 + BUCKET) + 1;
-/// The buckets: committed lowest, peak, then the time of the last packet.
-const TOKENS: u32 = 2 * BUCKET;
-/// Bits of a word of software.
-pub(super) const WORD: u32 = CONFIG;
+const CONFIG: u32 = 2 * (64 + BUCKET) + 1;
 /// Bits of the part of a meter, lowest in an address: [`part`].
 pub(super) const PART_BITS: u32 = 3;
-/// Bits of memory of a meter: configuration, buckets, time, counts by colour.
-pub(super) const CELL_BITS: u32 = CONFIG + TOKENS + 64 + 4 * COUNT_BITS;
+
+/// What a meter counts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measure {
+    /// Each packet is 1.
+    Packets,
+    /// Bytes.
+    Bytes,
+    /// Bytes of an account ([`super::account`]).
+    Account,
+}
+
+impl Measure {
+    pub(super) fn of(unit: Unit) -> Measure {
+        match unit {
+            Unit::Packets => Measure::Packets,
+            Unit::Bytes | Unit::PacketsAndBytes => Measure::Bytes,
+            Unit::Account => Measure::Account,
+        }
+    }
+
+    /// Bits of a bucket.
+    pub(super) fn bucket_bits(self) -> u32 {
+        if self == Measure::Account { account::CREDIT } else { BUCKET }
+    }
+
+    /// Bits of a configuration, the widest word of software; the highest says whether there is one.
+    pub(super) fn config_bits(self) -> u32 {
+        if self == Measure::Account { account::CONFIG } else { CONFIG }
+    }
+
+    /// Bits of memory of a meter: configuration, buckets, time, counts by colour.
+    pub(super) fn cell_bits(self) -> u32 {
+        self.config_bits() + 2 * self.bucket_bits() + 64 + 4 * COUNT_BITS
+    }
+}
 /// Steps of a unit.
 const STEPS: u64 = 1_000_000_000_000_000;
 
@@ -47,16 +78,16 @@ pub(crate) mod part {
 }
 
 /// What goes with a packet from cycle to cycle.
-struct Travel {
-    enable: NodeId,
-    inside: NodeId,
-    address: NodeId,
-    bytes: NodeId,
-    color: NodeId,
+pub(super) struct Travel {
+    pub(super) enable: NodeId,
+    pub(super) inside: NodeId,
+    pub(super) address: NodeId,
+    pub(super) bytes: NodeId,
+    pub(super) color: NodeId,
 }
 
 impl Travel {
-    fn next(&self, m: &mut ModuleBuilder, cycle: u32) -> Travel {
+    pub(super) fn next(&self, m: &mut ModuleBuilder, cycle: u32) -> Travel {
         let mut delay = |what: &str, value, reset| m.delayed(&format!("{what}_{cycle}"), value, reset);
         Travel {
             enable: delay("enable", self.enable, Some(0)),
@@ -69,7 +100,7 @@ impl Travel {
 }
 
 /// A write of the pipeline that is prepared in one cycle and done in the next.
-struct Pending {
+pub(super) struct Pending {
     enable: (RegisterId, NodeId),
     address: (RegisterId, NodeId),
     data: (RegisterId, NodeId),
@@ -88,7 +119,7 @@ impl Pending {
         Write { enable: self.enable.1, address: self.address.1, data: self.data.1 }
     }
 
-    fn prepare(&self, m: &mut ModuleBuilder, enable: NodeId, address: NodeId, data: NodeId) {
+    pub(super) fn prepare(&self, m: &mut ModuleBuilder, enable: NodeId, address: NodeId, data: NodeId) {
         m.set_next(self.enable.0, enable);
         m.set_next(self.address.0, address);
         m.set_next(self.data.0, data);
@@ -96,26 +127,28 @@ impl Pending {
 }
 
 /// The memories of a meter, with what software writes to them.
-struct Memories {
+pub(super) struct Memories {
+    measure: Measure,
     configs: Store,
     lasts: Store,
-    last_write: Pending,
-    tokens: Store,
-    tokens_write: Pending,
+    pub(super) last_write: Pending,
+    pub(super) tokens: Store,
+    pub(super) tokens_write: Pending,
     counts: Counts,
     /// What software writes to counts.
     counts_written: Write,
 }
 
 impl Memories {
-    fn new(m: &mut ModuleBuilder, size: u32, queue: &Queue) -> Memories {
+    fn new(m: &mut ModuleBuilder, size: u32, queue: &Queue, measure: Measure) -> Memories {
         let bits = address_width(size);
+        let (config, tokens_bits) = (measure.config_bits(), 2 * measure.bucket_bits());
         let (written, part) = cell(m, queue.address, bits);
-        let mut configs = Store::new(m, "config", CONFIG, size, Vec::new());
+        let mut configs = Store::new(m, "config", config, size, Vec::new());
         let mut lasts = Store::new(m, "last", 64, size, Vec::new());
         let last_write = Pending::new(m, "last", (bits, 64));
-        let mut tokens = Store::new(m, "tokens", TOKENS, size, Vec::new());
-        let tokens_write = Pending::new(m, "tokens", (bits, TOKENS));
+        let mut tokens = Store::new(m, "tokens", tokens_bits, size, Vec::new());
+        let tokens_write = Pending::new(m, "tokens", (bits, tokens_bits));
         let counts = Counts::new(m, "colors", size * 4);
         // A write of software is taken once all memories are free.
         let free = {
@@ -129,12 +162,12 @@ impl Memories {
             Write { enable: taken, address: written, data }.when(m, is_part)
         };
         // Software alone writes configurations.
-        let write = software(m, part::CONFIG, CONFIG);
+        let write = software(m, part::CONFIG, config);
         configs.written(m, write);
         let other = software(m, part::LAST, 64);
         let write = last_write.write().or(m, other);
         lasts.written(m, write);
-        let other = software(m, part::TOKENS, TOKENS);
+        let other = software(m, part::TOKENS, tokens_bits);
         let write = tokens_write.write().or(m, other);
         tokens.written(m, write);
         let is_count = m.bit(part, 2);
@@ -142,15 +175,14 @@ impl Memories {
         let address = m.concat(&[written, color]);
         let data = m.slice(queue.data, 0, COUNT_BITS);
         let counts_written = Write { enable: taken, address, data }.when(m, is_count);
-        Memories { configs, lasts, last_write, tokens, tokens_write, counts, counts_written }
+        Memories { measure, configs, lasts, last_write, tokens, tokens_write, counts, counts_written }
     }
 
     /// Cycles 0 and 1: the configuration, and the time since the last packet, in cycle 1.
-    fn passed(&self, m: &mut ModuleBuilder, first: &Travel, now: NodeId) -> (Travel, Config, NodeId) {
+    fn passed(&self, m: &mut ModuleBuilder, first: &Travel, now: NodeId) -> (Travel, NodeId, NodeId) {
         let active = m.and(first.enable, first.inside);
         let config = self.configs.read(m, "packet", active, first.address);
         let last = self.lasts.read(m, "packet", active, first.address);
-        let config = Config::of(m, config);
         let now = m.delayed("now_1", now, None);
         let t1 = first.next(m, 1);
         let newer = m.lt(last, now);
@@ -158,7 +190,14 @@ impl Memories {
         let zero = m.number(64, 0);
         let passed = m.mux(newer, passed, zero);
         let kept = m.mux(newer, now, last);
-        let metered = m.all(&[t1.enable, t1.inside, config.is_there]);
+        let is_there = m.bit(config, self.measure.config_bits() - 1);
+        let mut metered = vec![t1.enable, t1.inside, is_there];
+        if self.measure == Measure::Account {
+            // A packet that is red already does not come to the account.
+            let red = m.bit(t1.color, 1);
+            metered.push(m.not(red));
+        }
+        let metered = m.all(&metered);
         self.last_write.prepare(m, metered, t1.address, kept);
         (t1, config, passed)
     }
@@ -167,9 +206,10 @@ impl Memories {
     fn color(
         &self,
         m: &mut ModuleBuilder,
-        (t1, config, passed): (Travel, Config, NodeId),
-        packets: bool,
+        (t1, config, passed): (Travel, NodeId, NodeId),
     ) -> (Travel, NodeId) {
+        let packets = self.measure == Measure::Packets;
+        let config = Config::of(m, config);
         let passed = m.delayed("passed", passed, None);
         let (mut config, mut travel) = (config.next(m, 2), t1.next(m, 2));
         let gained = [0, 1].map(|at| gained(m, at, config.rates[at], passed));
@@ -213,14 +253,18 @@ fn cell(m: &mut ModuleBuilder, address: NodeId, bits: u32) -> (NodeId, NodeId) {
 }
 
 impl ObjectUnit {
-    pub(super) fn meter(&self, name: &str, size: u32, packets: bool) -> Module {
+    pub(super) fn meter(&self, name: &str, size: u32, measure: Measure) -> Module {
+        let word = measure.config_bits();
         let mut m = ModuleBuilder::new(name);
-        let queue = Queue::new(&mut m, self.address(), WORD, self.wait);
+        let queue = Queue::new(&mut m, self.address(), word, self.wait);
         let reads = Reads::new(&mut m, self.address());
         let (first, now) = self.requests(&mut m, size);
-        let memories = Memories::new(&mut m, size, &queue);
+        let memories = Memories::new(&mut m, size, &queue, measure);
         let since = memories.passed(&mut m, &first, now);
-        let (t6, color) = memories.color(&mut m, since, packets);
+        let (t6, color) = match measure {
+            Measure::Account => memories.admitted(&mut m, since),
+            Measure::Packets | Measure::Bytes => memories.color(&mut m, since),
+        };
 
         // Cycle 7.
         let color = m.delayed("color", color, None);
@@ -241,9 +285,9 @@ impl ObjectUnit {
         let asked_part = m.delayed("asked_part", asked_part, None);
         let [config, tokens, last] = [&configs, &tokens, &lasts].map(|store| {
             let read = store.read(&mut m, "software", reads.enable, asked);
-            m.resize(read, WORD)
+            m.resize(read, word)
         });
-        let counted = m.resize(counted, WORD);
+        let counted = m.resize(counted, word);
         let read = m.choose(asked_part, &[config, tokens, last, last, counted]);
         reads.answer(&mut m, read);
         m.output("busy", queue.busy);
@@ -280,7 +324,7 @@ impl ObjectUnit {
 }
 
 /// A number cut to a width; all ones where it does not fit.
-fn saturated(m: &mut ModuleBuilder, value: NodeId, width: u32) -> NodeId {
+pub(super) fn saturated(m: &mut ModuleBuilder, value: NodeId, width: u32) -> NodeId {
     let has = m.width(value);
     let low = m.resize(value, width);
     if has <= width {

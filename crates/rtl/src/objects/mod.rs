@@ -9,6 +9,7 @@
 //! alone; as long as one waits, the stage takes no frame (`busy`), so it waits for no longer than the frames that are in the stage
 //! take. A read has a port of the memory of its own.
 
+mod account;
 mod counter;
 mod hash;
 mod memory;
@@ -20,6 +21,7 @@ mod sync;
 mod values;
 
 pub(crate) use messages::{Message, number_width, width as message_width};
+pub(crate) use meter::Measure;
 use meter::part as meter_part;
 pub(crate) use random::{RANDOM_LATENCY, xorshift};
 pub(crate) use sync::{Synced, bring_back};
@@ -32,7 +34,7 @@ use crate::slots::Slot;
 use crate::software_port::{PortKind, SoftwarePort};
 use crate::stage::{Access, ObjectKey, Unit, crc_parameters, input_width};
 use millrace_netlist::Module;
-use millrace_pipeline::{Bits, CrcParameters, MatchKind, Program, Unit as Measured};
+use millrace_pipeline::{Bits, CrcParameters, MatchKind, Program};
 
 /// What a unit is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,8 +49,8 @@ pub(crate) enum Kind {
     },
     /// An array of packets and bytes.
     Counter { size: u32 },
-    /// An array of meters; each packet counts 1 or its bytes.
-    Meter { size: u32, packets: bool },
+    /// An array of meters.
+    Meter { size: u32, measure: Measure },
     /// Members, which are compared at once.
     Values { fields: Vec<(u32, MatchKind)>, size: u32 },
     /// The parameters of a hash, and what they are at first.
@@ -114,13 +116,16 @@ impl ObjectUnit {
             }
             ObjectKey::Meter(id) => {
                 let meter = &program.meters[id];
-                (Kind::Meter { size: words(meter.size)?, packets: packets(meter.unit)? }, meter.name.clone())
+                (
+                    Kind::Meter { size: words(meter.size)?, measure: Measure::of(meter.unit) },
+                    meter.name.clone(),
+                )
             }
             ObjectKey::DirectMeter(id) => {
                 let table = &program.tables[id];
                 let meter = table.direct_meter.as_ref()?;
                 let size = words(table.size.checked_add(1)?)?;
-                (Kind::Meter { size, packets: packets(meter.unit)? }, meter.name.clone())
+                (Kind::Meter { size, measure: Measure::of(meter.unit) }, meter.name.clone())
             }
             ObjectKey::ValueSet(id) => {
                 let set = &program.value_sets[id];
@@ -177,7 +182,7 @@ impl ObjectUnit {
                 self.register(name, (*width, *size), initial.as_ref(), *one_read)
             }
             Kind::Counter { size } => self.counter(name, *size),
-            Kind::Meter { size, packets } => self.meter(name, *size, *packets),
+            Kind::Meter { size, measure } => self.meter(name, *size, *measure),
             Kind::Values { fields, size } => self.values(name, fields, *size),
             Kind::Messages { depth, .. } => self.messages(name, *depth),
             Kind::Hash { initial } => self.hash(name, initial),
@@ -208,7 +213,7 @@ impl ObjectUnit {
                 u64::from(*width) * u64::from(*size) * (1 + reads as u64)
             }
             Kind::Counter { size } => 2 * 128 * u64::from(*size),
-            Kind::Meter { size, .. } => 2 * u64::from(meter::CELL_BITS) * u64::from(*size),
+            Kind::Meter { size, measure } => 2 * u64::from(measure.cell_bits()) * u64::from(*size),
             Kind::Values { size, .. } => u64::from(self.port().width) * u64::from(*size),
             Kind::Messages { depth, .. } => u64::from(self.port().width) * u64::from(*depth),
             Kind::Hash { initial } => u64::from(initial.width()),
@@ -221,7 +226,9 @@ impl ObjectUnit {
         let (kind, words, width) = match &self.kind {
             Kind::Register { width, size, .. } => (PortKind::Register, u64::from(*size), *width),
             Kind::Counter { size } => (PortKind::Counter, u64::from(*size), 128),
-            Kind::Meter { size, .. } => (PortKind::Meter, u64::from(*size) << meter::PART_BITS, meter::WORD),
+            Kind::Meter { size, measure } => {
+                (PortKind::Meter, u64::from(*size) << meter::PART_BITS, measure.config_bits())
+            }
             Kind::Values { fields, size } => {
                 let key: u32 = fields.iter().map(|(width, _)| width).sum();
                 (PortKind::ValueSet, u64::from(*size), 1 + 2 * key)
@@ -252,13 +259,4 @@ impl ObjectUnit {
 /// The words of a memory. None: there are none, or more than a number of 31 bits says.
 fn words(size: u64) -> Option<u32> {
     u32::try_from(size).ok().filter(|size| (1..1 << 28).contains(size))
-}
-
-/// Whether each packet counts 1. None: an account.
-fn packets(unit: Measured) -> Option<bool> {
-    match unit {
-        Measured::Packets => Some(true),
-        Measured::Bytes | Measured::PacketsAndBytes => Some(false),
-        Measured::Account => None,
-    }
 }

@@ -4,7 +4,7 @@
 //! frame changed there is read through these ports and brought back. Only cells that the frame asked for are read, and control is
 //! looked at as a whole only after it has written.
 
-use super::{Kind, ObjectUnit, messages, meter_part};
+use super::{Kind, Measure, ObjectUnit, account, messages, meter_part};
 use crate::model::{Model, Port};
 use crate::software_port::READ_LATENCY;
 use crate::stage::{ObjectKey, Unit, crc_parameters, input_width};
@@ -13,7 +13,8 @@ use crate::units::Objects;
 use millrace_netlist::SignalKind;
 use millrace_pipeline::{Bits, EntryMatch, Type};
 use millrace_state::{
-    CounterRef, CounterValue, Meter, MeterConfig, MeterRates, MeterRef, Rate, State, Tables, Written,
+    AccountConfig, AccountTest, CounterRef, CounterValue, Meter, MeterConfig, MeterRates, MeterRef, Rate,
+    State, Tables, Written,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -127,6 +128,13 @@ impl Synced {
         Ok(())
     }
 
+    fn measure(&self) -> Measure {
+        match self.unit.kind {
+            Kind::Meter { measure, .. } => measure,
+            _ => Measure::Bytes,
+        }
+    }
+
     fn cells(&self) -> u64 {
         match &self.unit.kind {
             Kind::Register { size, .. }
@@ -186,13 +194,13 @@ impl Synced {
             ObjectKey::Meter(id) => {
                 for at in 0..self.cells() {
                     let counts = state.meter_counts(id, at).unwrap_or_default();
-                    meter_words(&mut words, at, state.meter_cell(id, at), counts);
+                    meter_words(&mut words, self.measure(), (at, state.meter_cell(id, at)), counts);
                 }
             }
             ObjectKey::DirectMeter(id) => {
                 for at in entries(id)? {
                     let counts = tables.direct_meter_counts(id, at).unwrap_or_default();
-                    meter_words(&mut words, at, tables.direct_meter(id, at), counts);
+                    meter_words(&mut words, self.measure(), (at, tables.direct_meter(id, at)), counts);
                 }
             }
             ObjectKey::ValueSet(id) => {
@@ -338,14 +346,17 @@ impl Synced {
             part.map_or_else(CounterValue::default, |(before, now)| more(before, now))
         });
         let tokens = self.known(first + meter_part::TOKENS);
-        let bucket = |at: u32| tokens.slice(at * BUCKET + BUCKET - 1, at * BUCKET).to_u128().unwrap_or(0);
+        let bits = self.measure().bucket_bits();
+        let bucket = |at: u32| tokens.slice(at * bits + bits - 1, at * bits).to_u128().unwrap_or(0);
         let last = self.known(first + meter_part::LAST).to_u64_saturating();
-        let config = rates(&self.known(first + meter_part::CONFIG));
+        let word = self.known(first + meter_part::CONFIG);
+        let config = match self.measure() {
+            Measure::Account => account_of(&word),
+            Measure::Packets | Measure::Bytes => rates(&word),
+        };
         state.bring_meter(meter, cell, Meter::with(config, [bucket(0), bucket(1)], last), counts);
     }
 }
-
-use super::meter::BUCKET;
 
 /// Brings back what a frame changed in all units of a stage. All are read at once.
 pub(crate) fn bring_back(units: &mut [Synced], model: &mut Model, objects: &mut Objects<'_>) {
@@ -394,27 +405,28 @@ fn more(before: &Bits, now: &Bits) -> CounterValue {
 /// The words of a meter.
 pub(super) fn meter_words(
     words: &mut Vec<(u64, Bits)>,
-    cell: u64,
-    meter: Option<Meter>,
+    measure: Measure,
+    (cell, meter): (u64, Option<Meter>),
     counts: [CounterValue; 3],
 ) {
     let first = cell * meter_part::ALL;
     let meter = meter.unwrap_or_default();
     let ([committed, peak], last) = meter.buckets();
     let number = |width: u32, value: u128| Bits::new(width, value);
+    let (bits, width) = (measure.bucket_bits(), measure.config_bits());
     let config = match meter.config() {
         Some(MeterConfig::Rates(rates)) => {
             let bucket = |rate: Rate, burst: u64| {
-                number(BUCKET, u128::from(burst) * STEPS).concat(&number(64, rate.millionths().into()))
+                number(bits, u128::from(burst) * STEPS).concat(&number(64, rate.millionths().into()))
             };
             let peak = bucket(rates.pir, rates.pbs);
             number(1, 1).concat(&peak).concat(&bucket(rates.cir, rates.cbs))
         }
-        Some(MeterConfig::Account(_)) | None => Bits::zero(super::meter::CONFIG),
+        Some(MeterConfig::Account(config)) => account_word(&config),
+        None => Bits::zero(width),
     };
-    let width = super::meter::CONFIG;
     words.push((first + meter_part::CONFIG, config));
-    let tokens = number(BUCKET, peak).concat(&number(BUCKET, committed));
+    let tokens = number(bits, peak).concat(&number(bits, committed));
     words.push((first + meter_part::TOKENS, tokens.zero_extend(width)));
     words.push((first + meter_part::LAST, number(64, last.into()).zero_extend(width)));
     for (at, count) in (meter_part::COUNTS..).zip(counts) {
@@ -422,15 +434,54 @@ pub(super) fn meter_words(
     }
 }
 
-/// The configuration that a word says.
-fn rates(word: &Bits) -> Option<MeterConfig> {
-    let number = |low: u32, width: u32| word.slice(low + width - 1, low).to_u128().unwrap_or(0);
-    if number(super::meter::CONFIG - 1, 1) == 0 {
+/// The configuration of an account, with the products that a packet does not have to compute.
+fn account_word(config: &AccountConfig) -> Bits {
+    let (smax, bag) = (u128::from(config.smax()), u128::from(config.bag_ns()));
+    let window = bag + u128::from(config.jitter_ns());
+    let tests = match config.test() {
+        AccountTest::Bytes => 0b01,
+        AccountTest::Frames => 0b10,
+        AccountTest::Both => 0b11,
+    };
+    let fields = [
+        (account::field::TESTS, tests),
+        (account::field::FRAME, smax * bag),
+        (account::field::FULL, smax * window),
+        (account::field::WINDOW, window),
+        (account::field::BAG, bag),
+        (account::field::SMAX, smax),
+    ];
+    fields
+        .into_iter()
+        .fold(Bits::new(1, 1), |high, ((_, width), value)| high.concat(&Bits::new(width, value)))
+}
+
+/// The account that a word says.
+fn account_of(word: &Bits) -> Option<MeterConfig> {
+    let number = |(low, width): (u32, u32)| word.slice(low + width - 1, low).to_u64_saturating();
+    if number((account::field::IS_THERE, 1)) == 0 {
         return None;
     }
-    let peak = 64 + BUCKET;
+    let (bag, window) = (number(account::field::BAG), number(account::field::WINDOW));
+    let test = match number(account::field::TESTS) {
+        0b01 => AccountTest::Bytes,
+        0b10 => AccountTest::Frames,
+        _ => AccountTest::Both,
+    };
+    let config = AccountConfig::new(bag, window.checked_sub(bag)?, number(account::field::SMAX) as u32, test);
+    config.ok().map(MeterConfig::from)
+}
+
+/// The rates that a word says.
+fn rates(word: &Bits) -> Option<MeterConfig> {
+    let (bits, all) = (Measure::Bytes.bucket_bits(), Measure::Bytes.config_bits());
+    let number = |low: u32, width: u32| word.slice(low + width - 1, low).to_u128().unwrap_or(0);
+    if number(all - 1, 1) == 0 {
+        return None;
+    }
+    let peak = 64 + bits;
     let rate = |low: u32| Rate::per_second_millionths(number(low, 64) as u64);
-    let burst = |low: u32| (number(low, BUCKET) / STEPS) as u64;
+    let burst = |low: u32| (number(low, bits) / STEPS) as u64;
     let rates = MeterRates { cir: rate(0), cbs: burst(64), pir: rate(peak), pbs: burst(peak + 64) };
     Some(rates.into())
 }

@@ -29,9 +29,9 @@ fn counter(size: u32) -> ObjectUnit {
     unit(ObjectKey::Counter(id), Kind::Counter { size }, &slots, &[&[32, 32], &[3, 32]])
 }
 
-fn meter(size: u32, packets: bool) -> ObjectUnit {
+fn meter(size: u32, measure: Measure) -> ObjectUnit {
     let id = MeterId::from_u32(0);
-    unit(ObjectKey::Meter(id), Kind::Meter { size, packets }, &[Unit::Meter(id)], &[&[8, 32, 2, 64]])
+    unit(ObjectKey::Meter(id), Kind::Meter { size, measure }, &[Unit::Meter(id)], &[&[8, 32, 2, 64]])
 }
 
 fn messages(depth: u32) -> ObjectUnit {

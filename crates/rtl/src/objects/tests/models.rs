@@ -5,7 +5,7 @@ use super::*;
 use crate::software_port::READ_LATENCY;
 use millrace_netlist::{Design, SignalId, Simulator};
 use millrace_pipeline::arbitrary::Rng;
-use millrace_state::{Color, Meter as PlainMeter, MeterRates, Rate};
+use millrace_state::{AccountConfig, AccountTest, Color, Meter as PlainMeter, MeterRates, Rate};
 use std::collections::VecDeque;
 
 /// A unit in simulation.
@@ -195,9 +195,10 @@ fn writes_wait_for_the_pipeline() {
 /// Packets two cycles apart or more, to three meters of which one has no configuration.
 #[test]
 fn meters_color_as_the_software_does() {
-    for packets in [false, true] {
-        let mut bench = Bench::new(&meter(3, packets));
-        let mut rng = Rng::new(3 + u64::from(packets));
+    for measure in [Measure::Bytes, Measure::Packets, Measure::Account] {
+        let packets = measure == Measure::Packets;
+        let mut bench = Bench::new(&meter(3, measure));
+        let mut rng = Rng::new(3 + measure as u64);
         let mut plain = [PlainMeter::default(); 3];
         let scale = if packets { 1 } else { 500 };
         for (cell, cir) in [(0, 3_000_000), (1, 20_000_001)] {
@@ -207,9 +208,12 @@ fn meters_color_as_the_software_does() {
                 pir: Rate::per_second_millionths(cir * scale * 2_500_000),
                 pbs: 5 * scale,
             };
-            plain[cell as usize].configure(Some(rates.into())).unwrap();
+            let test = [AccountTest::Both, AccountTest::Frames][cell as usize];
+            let account = AccountConfig::new(10_000 + cell * 7, 3_000_000 * cell, 1471, test).unwrap();
+            let config = if measure == Measure::Account { account.into() } else { rates.into() };
+            plain[cell as usize].configure(Some(config)).unwrap();
             let mut words = Vec::new();
-            sync::meter_words(&mut words, cell, Some(plain[cell as usize]), Default::default());
+            sync::meter_words(&mut words, measure, (cell, Some(plain[cell as usize])), Default::default());
             words.iter().for_each(|(at, word)| bench.write(*at, word));
         }
         let mut coming: VecDeque<(u64, Color)> = VecDeque::new();
@@ -225,6 +229,8 @@ fn meters_color_as_the_software_does() {
                 // Time may run backwards.
                 let time = if rng.one_in(9) { now - 40 } else { now };
                 let (cell, bytes) = (rng.below(4) as u64, 64 + rng.below(1400) as u64);
+                // More than any account has.
+                let bytes = if rng.one_in(40) { u64::from(u32::MAX) - bytes } else { bytes };
                 let before = [Color::Green, Color::Yellow, Color::Red][rng.below(9) / 4];
                 for (at, value) in [cell, bytes, before as u64, time].into_iter().enumerate() {
                     bench.set(&format!("slot0_input{at}"), value);
@@ -237,7 +243,7 @@ fn meters_color_as_the_software_does() {
                 colors[color as usize] += u64::from(cell < 3);
                 coming.push_back((cycle + u64::from(crate::stage::METER_LATENCY), color));
             }
-            now += rng.below(120) as u64;
+            now += if rng.one_in(500) { 20_000 } else { rng.below(120) as u64 };
             bench.sim.step();
         }
         bench.set("slot0_enable", 0);
@@ -245,7 +251,7 @@ fn meters_color_as_the_software_does() {
         let mut counted = [0; 3];
         for (cell, meter) in (0..).zip(&plain) {
             let mut words = Vec::new();
-            sync::meter_words(&mut words, cell, Some(*meter), Default::default());
+            sync::meter_words(&mut words, measure, (cell, Some(*meter)), Default::default());
             for (at, word) in words.into_iter().filter(|(at, _)| at % meter_part::ALL < meter_part::COUNTS) {
                 assert_eq!(bench.read(at), word, "part {at}");
             }
@@ -255,7 +261,9 @@ fn meters_color_as_the_software_does() {
             }
         }
         assert_eq!(counted, colors);
-        assert!(colors.iter().all(|count| *count > 50), "{colors:?}");
+        // An account makes no packet yellow.
+        let rare = colors.iter().filter(|count| **count < 50).count();
+        assert_eq!(rare, usize::from(measure == Measure::Account), "{colors:?}");
         assert_eq!(bench.collisions(), 0);
     }
 }

@@ -10,7 +10,8 @@ fn units() -> Vec<(&'static str, ObjectUnit)> {
     vec![
         ("register", register(1024, false)),
         ("counter", counter(1024)),
-        ("meter", meter(256, false)),
+        ("meter", meter(256, Measure::Bytes)),
+        ("account", meter(256, Measure::Account)),
         ("messages", messages(512)),
         ("values", values()),
         ("random", crate::objects::random::tests::unit(24)),
