@@ -31,6 +31,7 @@ mod evaluate;
 mod exclusive;
 mod frame_bits;
 mod graph;
+mod groups;
 mod hardware;
 pub mod limits;
 pub mod map;
@@ -55,6 +56,7 @@ mod tests;
 
 pub use device::{Device, DeviceOptions};
 pub use driver::{Driver, DriverError, SoftwareAccess};
+pub use groups::{GROUPS, Groups, NODES, TooMany};
 pub use hardware::{Hardware, Options, Part};
 pub use model::Sim;
 pub use pair::Pair;

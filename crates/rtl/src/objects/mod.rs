@@ -19,7 +19,7 @@ mod values;
 
 pub(crate) use messages::{Message, number_width, width as message_width};
 use meter::part as meter_part;
-pub(crate) use sync::{Synced, bring_back};
+pub(crate) use sync::{Changes, Synced};
 
 #[cfg(test)]
 mod tests;
