@@ -1,7 +1,9 @@
 //! `millrace rtl`.
 
+use crate::device_args::DeviceArgs;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line};
+use crate::registers;
 use crate::source::load_any;
 use crate::{cli::ProgramArgs, progress::Progress};
 use clap::{Args, ValueEnum};
@@ -9,7 +11,7 @@ use millrace_netlist::{Design, verilog};
 use millrace_pipeline::{Profile, Program};
 use millrace_rtl::backplane::{self, Backplane, BackplaneOptions};
 use millrace_rtl::device::Link;
-use millrace_rtl::map::{Bus, Field, RegisterMap};
+use millrace_rtl::map::Bus;
 use millrace_rtl::tables::MAX_CAPACITY;
 use millrace_rtl::{Device, DeviceOptions, Hardware, Options, Target, build_files, line_rate};
 use serde_json::json;
@@ -43,8 +45,14 @@ pub(crate) struct RtlArgs {
     /// Makes the hardware also where several stages ask for one counter, meter or register, whose ports then stay ports of the stages
     #[arg(long)]
     allow_outside: bool,
+    /// The whole device: ports, the stages and the traffic manager between them
+    #[arg(long)]
+    device: bool,
     #[command(flatten)]
-    device: DeviceArgs,
+    shape: DeviceArgs,
+    /// Writes a backplane with so many slots too, with the device in each, and the script for slots that are exchanged
+    #[arg(long, value_name = "SLOTS", requires_all = ["device", "output"])]
+    backplane: Option<u32>,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -71,58 +79,6 @@ impl TargetKind {
     }
 }
 
-/// The whole device around the stages.
-#[derive(Debug, Args)]
-struct DeviceArgs {
-    /// The whole device: ports, the stages and the traffic manager between them
-    #[arg(long)]
-    device: bool,
-    /// Ports of the device
-    #[arg(long, value_name = "N", default_value_t = DeviceOptions::default().ports, requires = "device")]
-    ports: u32,
-    /// What its ports are connected to
-    #[arg(long, value_enum, default_value_t = LinkKind::Stream, requires = "device")]
-    link: LinkKind,
-    /// Bits of a beat of its streams: 64, 128, 256 or 512
-    #[arg(long, value_name = "BITS", default_value_t = DeviceOptions::default().width, requires = "device")]
-    width: u32,
-    /// Frames that each port holds of those that came in
-    #[arg(long, value_name = "N", default_value_t = DeviceOptions::default().slots, requires = "device")]
-    slots: u32,
-    /// Bytes of the longest frame
-    #[arg(long, value_name = "BYTES", default_value_t = DeviceOptions::default().frame, requires = "device")]
-    longest: u32,
-    /// Queues of each port
-    #[arg(long, value_name = "N", default_value_t = DeviceOptions::default().queues, requires = "device")]
-    queues: u32,
-    /// Frames of each queue
-    #[arg(long, value_name = "N", default_value_t = DeviceOptions::default().depth, requires = "device")]
-    depth: u32,
-    /// Writes a backplane with so many slots too, with the device in each, and the script for slots that are exchanged
-    #[arg(long, value_name = "SLOTS", requires_all = ["device", "output"])]
-    backplane: Option<u32>,
-}
-
-/// What a port is connected to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LinkKind {
-    /// AXI4-Streams
-    Stream,
-    /// MACs of 10 Gbit/s on XGMII
-    Xgmii,
-}
-
-impl DeviceArgs {
-    fn options(&self) -> DeviceOptions {
-        let DeviceArgs { ports, width, slots, longest, queues, depth, link, .. } = *self;
-        let link = match link {
-            LinkKind::Stream => Link::Stream,
-            LinkKind::Xgmii => Link::Xgmii,
-        };
-        DeviceOptions { ports, width, link, slots, frame: longest, queues, depth }
-    }
-}
-
 /// `TABLE=N`.
 fn capacity(text: &str) -> Result<(String, u64), String> {
     let (table, entries) = text.split_once('=').ok_or("a capacity is TABLE=N")?;
@@ -131,33 +87,6 @@ fn capacity(text: &str) -> Result<(String, u64), String> {
         true => Ok((table.to_owned(), entries)),
         false => Err(format!("a unit holds 1 to {MAX_CAPACITY} entries")),
     }
-}
-
-/// The register map as JSON.
-fn registers_json(map: &RegisterMap) -> serde_json::Value {
-    let registers: Vec<_> = (Field::ALL.iter())
-        .map(|field| {
-            json!({ "name": field.name(), "offset": field.offset(), "writable": field.is_written(), "about": field.about() })
-        })
-        .collect();
-    let ports: Vec<_> = (map.ports.iter().zip(map.c_names()).enumerate())
-        .map(|(number, (port, c_name))| {
-            json!({ "number": number, "object": port.object, "c_name": c_name, "kind": port.kind.to_string(), "words": port.words,
-                    "bits": port.width, "readable": port.readable, "writable": port.writable })
-        })
-        .collect();
-    let tables: Vec<_> = (map.tables.iter())
-        .map(|table| {
-            let memories: Vec<_> = (table.areas.iter())
-                .map(|area| json!({ "name": area.name, "base": area.base, "words": area.words, "bits": area.width }))
-                .collect();
-            json!({ "port": table.port, "unit": table.kind, "memories": memories })
-        })
-        .collect();
-    json!({ "program": map.program, "cookie": format!("{:#018x}", map.cookie), "ident": RegisterMap::IDENT,
-            "version": RegisterMap::VERSION, "bytes": map.size(), "data_offset": RegisterMap::DATA, "data_registers": map.words(),
-            "command": { "write": RegisterMap::WRITE, "read": RegisterMap::READ, "next": RegisterMap::NEXT },
-            "registers": registers, "ports": ports, "tables": tables })
 }
 
 /// The sizes that are asked for, each of something that the program has.
@@ -176,6 +105,9 @@ fn capacities(args: &RtlArgs, program: &Program) -> Result<BTreeMap<String, u64>
 }
 
 pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure> {
+    if let (false, Some(option)) = (args.device, args.shape.given()) {
+        return Err(Failure::Usage(format!("{option} is for --device")));
+    }
     let program = load_any(&args.program.path, &args.program.source, findings)?.program(findings)?;
     let progress = Progress::start(format!("making hardware of {}", program.name));
     let capacities = capacities(args, &program)?;
@@ -189,9 +121,9 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
     if !args.allow_outside {
         hardware.check_shared().map_err(|refusal| Failure::Failed(refusal.to_string()))?;
     }
-    let device = match args.device.device {
+    let device = match args.device {
         true => Some(
-            Device::new(&hardware, args.device.options())
+            Device::new(&hardware, args.shape.options())
                 .map_err(|refusal| Failure::Failed(refusal.to_string()))?,
         ),
         false => None,
@@ -258,7 +190,7 @@ fn write_files(
         Ok(path.display().to_string())
     };
     // What is wrong with it is said before a file is written.
-    let backplane = match (device, args.device.backplane) {
+    let backplane = match (device, args.backplane) {
         (Some(device), Some(slots)) => backplane_files(device, slots, args.period)?,
         _ => Vec::new(),
     };
@@ -283,8 +215,12 @@ fn write_files(
         }
     }
     files.push(write("report.txt", text)?);
-    let map = hardware.register_map();
-    for bus in [Bus::Axi4Lite, Bus::AvalonMm] {
+    let map = match device {
+        Some(device) => device.register_map().clone(),
+        None => hardware.register_map(),
+    };
+    // A device has them in it.
+    for bus in [Bus::Axi4Lite, Bus::AvalonMm].into_iter().filter(|_| device.is_none()) {
         for file in verilog::print(&map.design(bus)) {
             // Both have the same registers.
             let path = write(&file.file_name(), &file.text)?;
@@ -295,7 +231,7 @@ fn write_files(
     }
     files.push(write("registers.h", &map.header())?);
     files.push(write("registers.md", &map.markdown())?);
-    files.push(write("registers.json", &format!("{:#}\n", registers_json(&map)))?);
+    files.push(write("registers.json", &format!("{:#}\n", registers::as_json(&map)))?);
     Ok(files)
 }
 

@@ -33,8 +33,19 @@ pub(crate) struct Parts<'a> {
     pub(crate) objects: &'a [ObjectUnit],
     /// The fewest cycles from one frame to the next.
     pub(crate) interval: u32,
-    /// Whether requests to units are outputs too.
-    pub(crate) observed: bool,
+    /// What it is for.
+    pub(crate) view: View,
+}
+
+/// What a stage is put together for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    /// To be used by itself.
+    Alone,
+    /// To be simulated: requests to units are outputs, too.
+    Observed,
+    /// To be part of a device, which says for each frame which bank it meets (`of_frame` of the port of the bank).
+    InDevice,
 }
 
 /// The unit that answers a lookup, if there is one.
@@ -73,14 +84,17 @@ pub(crate) fn software_ports(
 ) -> (Vec<(TableId, SoftwarePort)>, Option<SoftwarePort>) {
     let ports = units.iter().filter_map(|unit| Some((unit.table, unit.software_port(program)?)));
     let ports: Vec<(TableId, SoftwarePort)> = ports.collect();
+    let bank = (!ports.is_empty()).then(|| bank_port(program));
+    (ports, bank)
+}
+
+/// The port of the bank.
+pub(crate) fn bank_port(program: &Program) -> SoftwarePort {
     let mut object = "bank".to_owned();
     while names(program).any(|name| name == object) {
         object.push('_');
     }
-    let bank =
-        SoftwarePort { object, kind: PortKind::Bank, words: 1, width: 2, readable: true, writable: true };
-    let bank = (!ports.is_empty()).then_some(bank);
-    (ports, bank)
+    SoftwarePort { object, kind: PortKind::Bank, words: 1, width: 2, readable: true, writable: true }
 }
 
 /// Connects a pipeline and its units.
@@ -133,7 +147,14 @@ impl Top<'_> {
         let asked = parts.accesses.iter().zip(parts.cycles);
         let asked = asked.filter_map(|(access, cycle)| Some((unit_of(parts.tables, access)?, *cycle)));
         let last = asked.map(|(unit, cycle)| cycle + unit.latency()).max().unwrap_or(0);
-        let banks = bank.map(|port| banks(&mut self.m, &port, last)).unwrap_or_default();
+        let banks = bank.map(|port| match parts.view {
+            View::InDevice => {
+                let first = self.m.input(&port.port("of_frame"), 1);
+                banks(&mut self.m, first, last)
+            }
+            View::Alone | View::Observed => own_banks(&mut self.m, &port, last),
+        });
+        let banks = banks.unwrap_or_default();
         let accesses = parts.accesses.iter().zip(&parts.ports.accesses).zip(parts.cycles);
         for (number, ((access, ports), cycle)) in accesses.enumerate() {
             let Some(unit) = unit_of(parts.tables, access) else { continue };
@@ -198,6 +219,10 @@ impl Top<'_> {
             }
             let data = self.m.output_of(instance, "read_data");
             port.read_output(&mut self.m, data);
+        }
+        if unit.key == ObjectKey::Messages {
+            let pending = self.m.output_of(instance, "pending");
+            self.m.output(&port.port("pending"), pending);
         }
         if let ObjectKey::Hash(hash) = unit.key {
             let parameters = self.m.output_of(instance, "parameters");
@@ -294,7 +319,7 @@ impl Top<'_> {
             m.connect(self.stage, port, value);
         }
         for port in outputs {
-            if parts.observed || !self.requests.contains(port) {
+            if parts.view == View::Observed || !self.requests.contains(port) {
                 let value = m.output_of(self.stage, port);
                 m.output(port, value);
             }
@@ -311,20 +336,26 @@ pub(crate) fn is_own(key: ObjectKey, stages: usize) -> bool {
     }
 }
 
-/// The bank of frames that came so many cycles ago, from 0 to `last`. Bit 0 of the port is the bank of frames that come; bit 1 says that
-/// all frames in the stage meet that one.
-fn banks(m: &mut ModuleBuilder, port: &SoftwarePort, last: u32) -> Vec<NodeId> {
+/// The bank of frames that came so many cycles ago, from 0 to `last`.
+fn banks(m: &mut ModuleBuilder, first: NodeId, last: u32) -> Vec<NodeId> {
+    let mut banks = vec![first];
+    for cycle in 1..=last {
+        let before = banks[cycle as usize - 1];
+        banks.push(m.delayed(&format!("bank_{cycle}"), before, Some(0)));
+    }
+    banks
+}
+
+/// As [`banks`], of a register that software writes. Bit 0 of its port is the bank of frames that come; bit 1 says that all frames in the
+/// stage meet that one.
+fn own_banks(m: &mut ModuleBuilder, port: &SoftwarePort, last: u32) -> Vec<NodeId> {
     let [enable, _, data] = port.write_inputs(m);
     let [_, _] = port.read_inputs(m);
     let (register, bank) = m.register("bank", 1, Some(0));
     let next = m.bit(data, 0);
     m.set_next(register, next);
     m.set_enable(register, enable);
-    let mut banks = vec![bank];
-    for cycle in 1..=last {
-        let before = banks[cycle as usize - 1];
-        banks.push(m.delayed(&format!("bank_{cycle}"), before, Some(0)));
-    }
+    let banks = banks(m, bank, last);
     let all = m.concat(&banks);
     let (ones, any) = (m.reduce_and(all), m.reduce_or(all));
     let zeros = m.not(any);

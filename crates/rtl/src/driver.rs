@@ -1,20 +1,30 @@
-//! Software's part of tables in hardware: what changed in them is written to their units.
+//! Software's part of tables and objects in hardware: what control has changed is written to their units, what frames have made of them
+//! is read.
 
+use crate::groups::{GroupWords, Groups, TooMany};
+use crate::objects::{Changes, Synced};
 use crate::tables::{Contents, Full, TableUnit};
+use crate::units::Objects;
 use millrace_pipeline::Bits;
 use millrace_state::State;
 use std::fmt;
 
-/// How software reaches the units of a stage: simulated ones, or those of a device through its registers.
+/// How software reaches units: simulated ones, or those of a device through its registers.
 pub trait SoftwareAccess {
     /// Why an access failed.
     type Error;
 
-    /// Writes a word of a port, by its number in [`crate::Hardware::software_ports`].
+    /// Writes a word of a port, by its number in [`crate::Hardware::software_ports`] or [`crate::map::RegisterMap::ports`].
     ///
     /// # Errors
     /// The device cannot be reached.
     fn write(&mut self, port: usize, address: u64, word: &Bits) -> Result<(), Self::Error>;
+
+    /// Reads words, each by its port and address, in this order for each port.
+    ///
+    /// # Errors
+    /// The device cannot be reached.
+    fn read(&mut self, words: &[(usize, u64)]) -> Result<Vec<Bits>, Self::Error>;
 
     /// Has frames that come from now on meet that bank, and waits until none meets the other one any more.
     ///
@@ -23,10 +33,10 @@ pub trait SoftwareAccess {
     fn use_bank(&mut self, bank: bool) -> Result<(), Self::Error>;
 }
 
-/// Why tables were not written.
+/// Why nothing was written, or not all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DriverError<E> {
-    /// The entries of a table do not fit its unit. Nothing was written.
+    /// The entries of a table do not fit its unit, or what is kept of them. Nothing was written.
     Full(Full),
     /// The device could not be reached. Frames meet the tables before the write or after it; the next update writes all words.
     Device(E),
@@ -43,23 +53,37 @@ impl<E: fmt::Display> fmt::Display for DriverError<E> {
 
 impl<E: fmt::Debug + fmt::Display> std::error::Error for DriverError<E> {}
 
-/// What has been written to the tables of a stage.
+/// What software knows of the units of a stage or a device.
 #[derive(Debug)]
 pub struct Driver {
-    /// The number of the port of each.
+    /// Each with the number of its port.
     tables: Vec<(usize, Contents)>,
+    objects: Vec<(usize, Synced)>,
+    groups: Option<GroupWords>,
     /// The bank that frames meet.
     bank: bool,
     /// The device may hold anything.
     is_unknown: bool,
 }
 
+/// Words of a port that is written in two banks.
+type Banked = (usize, Vec<(u64, Bits)>);
+
 impl Driver {
-    /// Of a device as it starts: all words are 0, and frames meet bank 0. `units` are the units of its tables with the numbers of their
-    /// ports.
+    /// Of a device as it starts: all words are as its reset makes them, and frames meet bank 0. `units` are the units of its tables with
+    /// the numbers of their ports.
     pub fn new(units: impl IntoIterator<Item = (usize, TableUnit)>) -> Driver {
         let tables = units.into_iter().map(|(port, unit)| (port, Contents::new(unit))).collect();
-        Driver { tables, bank: false, is_unknown: false }
+        Driver { tables, objects: Vec::new(), groups: None, bank: false, is_unknown: false }
+    }
+
+    /// With these objects and multicast groups, too.
+    pub(crate) fn with(
+        self,
+        objects: impl IntoIterator<Item = (usize, Synced)>,
+        groups: Option<GroupWords>,
+    ) -> Driver {
+        Driver { objects: objects.into_iter().collect(), groups, ..self }
     }
 
     /// The units of its tables.
@@ -67,13 +91,26 @@ impl Driver {
         self.tables.iter().map(|(_, contents)| contents.unit())
     }
 
+    /// The objects, in the order of their units.
+    pub(crate) fn objects(&mut self) -> impl Iterator<Item = &mut Synced> {
+        self.objects.iter_mut().map(|(_, object)| object)
+    }
+
     /// From now on the device may hold anything: the next update writes all words.
     pub fn forget(&mut self) {
         self.is_unknown = true;
     }
 
-    /// Writes what has changed in the tables of a state since the last update, all of it between two frames: first to the bank that no
-    /// frame meets, then, when frames meet that one, to the other. Says whether anything was written.
+    /// Says which multicast groups there are; the next update writes them together with tables.
+    ///
+    /// # Errors
+    /// They are more than the device holds; those before stay.
+    pub fn set_groups(&mut self, groups: &Groups) -> Result<(), TooMany> {
+        self.groups.as_mut().map_or(Ok(()), |words| words.set(groups))
+    }
+
+    /// Writes what control has changed in a state since the last update. What changed in tables and multicast groups goes between two
+    /// frames: first to the bank that no frame meets, then, when frames meet that one, to the other. Says whether anything was written.
     ///
     /// # Errors
     /// [`DriverError`].
@@ -86,26 +123,29 @@ impl Driver {
         for (_, contents) in &mut self.tables {
             contents.update(state.program(), &tables).map_err(DriverError::Full)?;
         }
+        let objects = self.objects.iter();
+        let objects = objects.map(|(_, object)| object.changes(state, &tables, self.is_unknown));
+        let objects: Vec<Option<Changes>> =
+            objects.collect::<Result<_, Full>>().map_err(DriverError::Full)?;
         drop(tables);
         if self.is_unknown {
             self.tables.iter_mut().for_each(|(_, contents)| contents.change_all());
+            self.groups.iter_mut().for_each(GroupWords::change_all);
         }
         let changes = self.tables.iter_mut().map(|(port, contents)| (*port, contents.take_changes()));
-        let changes: Vec<(usize, Vec<(u64, Bits)>)> =
-            changes.filter(|(_, words)| !words.is_empty()).collect();
-        if changes.is_empty() {
-            return Ok(false);
-        }
-        let written = self.write(&changes, device);
+        let changes = changes.chain(self.groups.iter_mut().flat_map(GroupWords::take_changes));
+        let changes: Vec<Banked> = changes.filter(|(_, words)| !words.is_empty()).collect();
+        let written = self.write(&changes, objects, device);
         self.is_unknown = written.is_err();
-        written.map(|()| true).map_err(DriverError::Device)
+        written.map_err(DriverError::Device)
     }
 
     fn write<D: SoftwareAccess>(
         &mut self,
-        changes: &[(usize, Vec<(u64, Bits)>)],
+        changes: &[Banked],
+        objects: Vec<Option<Changes>>,
         device: &mut D,
-    ) -> Result<(), D::Error> {
+    ) -> Result<bool, D::Error> {
         if self.is_unknown {
             // An earlier change of the bank may have failed.
             device.use_bank(self.bank)?;
@@ -117,10 +157,77 @@ impl Driver {
                     device.write(*port, address + u64::from(other), word)?;
                 }
             }
-            if turn == 0 {
+            if turn == 0 && !changes.is_empty() {
                 self.bank = other;
                 device.use_bank(other)?;
             }
+        }
+        // After tables: cells of entries that are gone are theirs until no frame meets these.
+        let mut wrote = !changes.is_empty();
+        for ((port, object), changes) in self.objects.iter_mut().zip(objects) {
+            let Some(changes) = changes else { continue };
+            for (address, word) in &changes.words {
+                device.write(*port, *address, word)?;
+                wrote = true;
+            }
+            object.wrote(changes);
+        }
+        Ok(wrote)
+    }
+
+    /// Reads what frames have made of counters, meters and registers since this was asked last, and brings it to the objects of the
+    /// switch.
+    ///
+    /// # Errors
+    /// The device cannot be reached; what was not brought is the next time.
+    pub fn read_back<D: SoftwareAccess>(
+        &mut self,
+        objects: &mut Objects<'_>,
+        device: &mut D,
+    ) -> Result<(), D::Error> {
+        self.objects().for_each(Synced::touch_all);
+        self.read_touched(objects, device)
+    }
+
+    /// Takes the digests and lines that wait, and how many were lost.
+    ///
+    /// # Errors
+    /// The device cannot be reached; what was taken is there.
+    pub fn take_messages<D: SoftwareAccess>(
+        &mut self,
+        objects: &mut Objects<'_>,
+        device: &mut D,
+    ) -> Result<(), D::Error> {
+        self.objects.iter_mut().try_for_each(|(port, object)| object.take_messages(*port, objects, device))
+    }
+
+    /// Takes a message that came by itself, from the queue of that port.
+    pub fn take_message(&mut self, port: usize, word: &Bits, objects: &mut Objects<'_>) {
+        if let Some((_, object)) = self.objects.iter_mut().find(|(own, _)| *own == port) {
+            object.take_message(word, objects);
+        }
+    }
+
+    /// Whether frames have asked for anything that is to be read.
+    pub(crate) fn is_touched(&self) -> bool {
+        self.objects.iter().any(|(_, object)| object.is_touched())
+    }
+
+    /// Reads what frames have asked for, and brings it to the objects of the switch.
+    pub(crate) fn read_touched<D: SoftwareAccess>(
+        &mut self,
+        objects: &mut Objects<'_>,
+        device: &mut D,
+    ) -> Result<(), D::Error> {
+        let addresses: Vec<Vec<u64>> = self.objects.iter().map(|(_, object)| object.to_read()).collect();
+        let ports = self.objects.iter().map(|(port, _)| *port);
+        let all: Vec<(usize, u64)> = ports
+            .zip(&addresses)
+            .flat_map(|(port, addresses)| addresses.iter().map(move |address| (port, *address)))
+            .collect();
+        let mut read = device.read(&all)?.into_iter();
+        for ((_, object), addresses) in self.objects.iter_mut().zip(addresses) {
+            object.bring(addresses.into_iter().zip(&mut read).collect(), objects);
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! The hardware of a program: a pipeline for each stage.
 
-use crate::assemble::{Parts, assemble, is_own, software_ports, unit_of, units_of};
+use crate::assemble::{Parts, View, assemble, bank_port, is_own, software_ports, unit_of, units_of};
 use crate::convert::convert;
 use crate::driver::Driver;
 use crate::emit::{Ports, emit, object};
 use crate::graph::Node;
 use crate::map::RegisterMap;
 use crate::model::Sim;
-use crate::objects::ObjectUnit;
+use crate::objects::{ObjectUnit, Synced};
 use crate::refusal::{Construct, Refusal};
 use crate::report::{AccessReport, ObjectReport, OutsideReport, Report, StageReport, TableReport, frames};
 use crate::running::Running;
@@ -90,11 +90,21 @@ pub(crate) struct Stage {
     pub(crate) objects: Vec<ObjectUnit>,
 }
 
-impl Stage {
-    /// The units of objects that are simulated.
-    pub(crate) fn observed_objects(&self) -> impl Iterator<Item = &ObjectUnit> {
-        self.objects.iter().filter(|unit| unit.key != ObjectKey::Random)
-    }
+/// What software reaches.
+#[derive(Clone, Debug)]
+pub(crate) struct Reached {
+    /// Its port, with a name that no other has.
+    pub(crate) port: SoftwarePort,
+    pub(crate) what: ReachedUnit,
+    /// The numbers of the stages that have it, and what its port is named there.
+    pub(crate) stages: Vec<(usize, String)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum ReachedUnit {
+    Table(TableId),
+    Bank,
+    Object(Box<ObjectUnit>),
 }
 
 impl std::fmt::Debug for Hardware {
@@ -147,16 +157,13 @@ impl Hardware {
 
     /// The stages, each a design of its own: a pipeline, and the units of its tables.
     pub fn designs(&self) -> impl Iterator<Item = (Part, Design)> {
-        self.stages.iter().map(|stage| (stage.part, self.design(stage, false)))
+        self.stages.iter().map(|stage| (stage.part, self.design(stage, View::Alone)))
     }
 
-    /// The design of a stage. With `observed`, as it is simulated, what it asks its units are outputs, and software draws random numbers,
-    /// so that they are those of other engines.
-    pub(crate) fn design(&self, stage: &Stage, observed: bool) -> Design {
-        let objects: Vec<ObjectUnit> = match observed {
-            true => stage.observed_objects().cloned().collect(),
-            false => stage.objects.clone(),
-        };
+    /// The design of a stage. As it is simulated, software draws random numbers, so that they are those of other engines.
+    pub(crate) fn design(&self, stage: &Stage, view: View) -> Design {
+        let is_there = |unit: &&ObjectUnit| view != View::Observed || unit.key != ObjectKey::Random;
+        let objects: Vec<ObjectUnit> = stage.objects.iter().filter(is_there).cloned().collect();
         assemble(Parts {
             program: &self.program,
             pipeline: stage.pipeline.clone(),
@@ -166,7 +173,7 @@ impl Hardware {
             tables: &self.units,
             objects: &objects,
             interval: stage.placed.interval,
-            observed,
+            view,
         })
     }
 
@@ -178,23 +185,65 @@ impl Hardware {
         ports.into_iter().map(|(_, port)| port).chain(bank).chain(objects).collect()
     }
 
-    /// What writes the tables of a stage: by the numbers of [`Hardware::software_ports`].
+    /// Software's part of a stage: by the numbers of [`Hardware::software_ports`].
     pub fn driver(&self, part: Part) -> Driver {
-        let stage = self.stages.iter().find(|stage| stage.part == part);
-        let accesses = stage.map_or(&[][..], |stage| stage.dataflow.accesses.as_slice());
-        let (ports, _) = software_ports(&self.program, &units_of(&self.units, accesses));
-        let numbered = ports.iter().enumerate().filter_map(|(number, (table, _))| {
+        let Some(stage) = self.stages.iter().find(|stage| stage.part == part) else { return Driver::new([]) };
+        let (tables, bank) = software_ports(&self.program, &units_of(&self.units, &stage.dataflow.accesses));
+        let first = tables.len() + bank.iter().len();
+        let numbered = tables.iter().enumerate().filter_map(|(number, (table, _))| {
             let unit = self.units.iter().find(|unit| unit.table == *table)?;
             Some((number, unit.clone()))
         });
-        Driver::new(numbered)
+        let objects = (first..).zip(stage.objects.iter().cloned().map(Synced::new));
+        Driver::new(numbered).with(objects, None)
     }
 
-    /// The registers by which a processor reaches all of it. A port that stages share, such as that of the bank, is to be connected to
+    /// What software reaches, each once: what several stages have of it is written to all of them.
+    pub(crate) fn reached(&self) -> Vec<Reached> {
+        let mut all: Vec<Reached> = Vec::new();
+        let mut add = |stage: usize, name: &str, port: SoftwarePort, what: ReachedUnit| {
+            let same = |other: &&mut Reached| match (&what, &other.what) {
+                (ReachedUnit::Bank, ReachedUnit::Bank) => true,
+                (ReachedUnit::Table(one), ReachedUnit::Table(two)) => one == two,
+                // No frame changes them, so each stage has the same.
+                (ReachedUnit::Object(one), ReachedUnit::Object(two)) => {
+                    one.key == two.key && matches!(one.key, ObjectKey::ValueSet(_) | ObjectKey::Hash(_))
+                }
+                _ => false,
+            };
+            match all.iter_mut().find(same) {
+                Some(known) => known.stages.push((stage, name.to_owned())),
+                None => all.push(Reached { port, what, stages: vec![(stage, name.to_owned())] }),
+            }
+        };
+        for (number, stage) in self.stages.iter().enumerate() {
+            let (tables, bank) =
+                software_ports(&self.program, &units_of(&self.units, &stage.dataflow.accesses));
+            for (table, port) in tables {
+                add(number, &port.object.clone(), port, ReachedUnit::Table(table));
+            }
+            if let Some(port) = bank {
+                add(number, &port.object.clone(), port, ReachedUnit::Bank);
+            }
+            for unit in &stage.objects {
+                add(number, &unit.name, unit.port(), ReachedUnit::Object(Box::new(unit.clone())));
+            }
+        }
+        let mut taken: FxHashSet<String> = FxHashSet::from_iter([bank_port(&self.program).object]);
+        for Reached { port, what, stages } in &mut all {
+            let is_bank = matches!(what, ReachedUnit::Bank);
+            while !is_bank && !taken.insert(port.object.clone()) {
+                port.object = format!("{}.{}", port.object, self.stages[stages[0].0].part.name());
+            }
+        }
+        all
+    }
+
+    /// The registers by which a processor reaches all stages. A port that stages share, such as that of the bank, is to be connected to
     /// each of them.
     pub fn register_map(&self) -> RegisterMap {
-        let ports = self.stages.iter().flat_map(|stage| self.software_ports(stage.part));
-        RegisterMap::new(&self.program, ports, &self.units)
+        let ports = self.reached().into_iter().map(|reached| reached.port).collect();
+        RegisterMap::new(&self.program, ports, &self.units, Vec::new())
     }
 
     /// How many entries the units of tables hold, where that is less than anything.

@@ -57,14 +57,6 @@ impl Model {
         self.set_limbs(port, &limbs);
     }
 
-    /// Sets an input to a number.
-    pub(crate) fn set_u64(&mut self, port: Port, number: u64) {
-        match self {
-            Model::InProcess { simulator, ports } => simulator.set_u64(ports[port.0 as usize], number),
-            Model::Verilated(model) => model.set(port, &[number]),
-        }
-    }
-
     /// How often a memory that promises otherwise was read where it was written; a model of Verilator does not know.
     #[cfg(test)]
     pub(crate) fn collisions(&self) -> u64 {

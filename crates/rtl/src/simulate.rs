@@ -1,13 +1,12 @@
 //! A stage in simulation: a frame goes in, cycles pass, units answer, what is said comes out.
 
-use crate::assemble::{software_ports, unit_of, units_of};
+use crate::assemble::{View, unit_of};
 use crate::driver::{Driver, DriverError};
 use crate::frame_bits::frame_bits;
 use crate::hardware::{Hardware, Stage};
 use crate::model::{Model, Port, Sim};
-use crate::objects::{Synced, bring_back};
 use crate::pins::{Attached, Pins};
-use crate::stage::{Input, Output, Unit};
+use crate::stage::{Input, ObjectKey, Output, Unit};
 use crate::units::Objects;
 use millrace_netlist::SignalKind;
 use millrace_pipeline::{Bits, Type};
@@ -24,8 +23,7 @@ pub(crate) struct Simulation {
     /// In the order of the program.
     accesses: Vec<Access>,
     driver: Driver,
-    pins: Pins<Model>,
-    objects: Vec<Synced>,
+    pins: Pins,
     ready: Port,
     latency: u32,
     interval: u32,
@@ -51,7 +49,7 @@ impl Simulation {
     /// Of a stage.
     pub(crate) fn new(hardware: &Hardware, stage: &Stage, sim: Sim) -> Result<Simulation, String> {
         let Stage { dataflow, placed: schedule, ports, .. } = stage;
-        let model = Model::new(&hardware.design(stage, true), sim)?;
+        let model = Model::new(&hardware.design(stage, View::Observed), sim)?;
         let output = |name: &str| {
             model.port(SignalKind::Output, name).ok_or_else(|| format!("there is no output {name}"))
         };
@@ -69,14 +67,14 @@ impl Simulation {
                 width: access.answer,
                 answer: ports.answer.as_ref().and_then(|name| input(name)),
                 has_unit: unit_of(&hardware.units, access).is_some(),
-                object: stage.observed_objects().position(|unit| unit.key == access.unit.object()),
+                object: stage
+                    .objects
+                    .iter()
+                    .position(|unit| unit.key == access.unit.object() && unit.key != ObjectKey::Random),
                 latency: access.latency,
             });
         }
-        let units = units_of(&hardware.units, &dataflow.accesses);
-        let (software, bank) = software_ports(&hardware.program, &units);
-        let tables = software.iter().map(|(_, port)| port);
-        let pins = Pins::find(&model, "", tables, bank.as_ref())?;
+        let pins = Pins::find(&model, &hardware.software_ports(stage.part));
         let driver = hardware.driver(stage.part);
         let outputs = dataflow.outputs.iter().zip(&ports.outputs);
         let inputs = dataflow.inputs.iter().zip(&ports.inputs);
@@ -91,7 +89,6 @@ impl Simulation {
             accesses,
             driver,
             pins,
-            objects: stage.observed_objects().map(|unit| Synced::new(unit.clone(), &model)).collect(),
             ready: output("ready")?,
             latency: schedule.latency,
             interval: schedule.interval,
@@ -114,10 +111,7 @@ impl Simulation {
         input: &dyn Fn(Input, u32) -> Bits,
         objects: &mut Objects<'_>,
     ) -> Result<Vec<(Output, Bits)>, String> {
-        self.write_tables(objects.state)?;
-        for unit in &mut self.objects {
-            unit.write(objects.state, &mut self.model).map_err(|full| full.to_string())?;
-        }
+        self.update(objects.state)?;
         self.wait();
         if let Some(port) = self.frame {
             self.model.set(port, &frame_bits(frame, 0, self.window * 8));
@@ -159,7 +153,7 @@ impl Simulation {
             self.model.step();
             self.set_valid(0);
         }
-        bring_back(&mut self.objects, &mut self.model, objects);
+        self.bring_back(objects);
         if let Some(why) = self.model.failure() {
             return Err(why);
         }
@@ -178,10 +172,7 @@ impl Simulation {
         if self.accesses.iter().any(|access| !access.has_unit && access.object.is_none()) {
             return None;
         }
-        self.write_tables(objects.state).ok()?;
-        for unit in &mut self.objects {
-            unit.write(objects.state, &mut self.model).ok()?;
-        }
+        self.update(objects.state).ok()?;
         self.wait();
         let (mut cycle, mut next) = (0, 0);
         let mut due = std::collections::VecDeque::new();
@@ -220,14 +211,14 @@ impl Simulation {
             cycle += 1;
         }
         self.set_valid(0);
-        bring_back(&mut self.objects, &mut self.model, objects);
+        self.bring_back(objects);
         Some(said)
     }
 
     /// The kinds of the units, and how often each was asked.
     #[cfg(test)]
-    pub(crate) fn asked(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        self.objects.iter().map(|unit| (unit.unit.kind_name(), unit.requests))
+    pub(crate) fn asked(&mut self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.driver.objects().map(|unit| (unit.unit.kind_name(), unit.requests))
     }
 
     /// How often a memory that promises otherwise was read where it was written.
@@ -247,13 +238,28 @@ impl Simulation {
         }
     }
 
-    /// Writes what has changed in tables since the last frame.
-    fn write_tables(&mut self, state: &State) -> Result<(), String> {
-        let (pins, wires, edge) = (&self.pins, &mut self.model, &mut Model::step);
-        match self.driver.update(state, &mut Attached { pins, wires, edge }) {
+    /// Writes what control has changed since the last frame.
+    fn update(&mut self, state: &State) -> Result<(), String> {
+        match self.driver.update(state, &mut Attached { pins: &self.pins, model: &mut self.model }) {
             Ok(_) => Ok(()),
             Err(DriverError::Full(full)) => Err(full.to_string()),
             Err(DriverError::Device(never)) => match never {},
+        }
+    }
+
+    /// Brings back what frames have changed.
+    fn bring_back(&mut self, objects: &mut Objects<'_>) {
+        /// Cycles until what a frame asked for in its last cycle is done.
+        const DONE: u32 = 12;
+        if self.driver.is_touched() {
+            (0..DONE).for_each(|_| self.model.step());
+            match self
+                .driver
+                .read_touched(objects, &mut Attached { pins: &self.pins, model: &mut self.model })
+            {
+                Ok(()) => {}
+                Err(never) => match never {},
+            }
         }
     }
 
@@ -272,7 +278,7 @@ impl Simulation {
         let inputs: Vec<(Bits, Type)> =
             inputs.iter().map(|(port, ty)| (self.model.get(*port), *ty)).collect();
         if let Some(at) = *object {
-            self.objects[at].asked(unit, &inputs);
+            self.driver.objects().nth(at).into_iter().for_each(|object| object.asked(unit, &inputs));
             return None;
         }
         objects.access(unit, &inputs, *width)

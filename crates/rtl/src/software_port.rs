@@ -34,6 +34,34 @@ pub enum PortKind {
     Queue,
     /// The bank of tables that frames meet.
     Bank,
+    /// Multicast groups of a device.
+    Groups,
+    /// The copies of these.
+    Nodes,
+    /// Settings of a device, a word each.
+    Settings,
+    /// What a device counts by itself, a word each.
+    Counts,
+}
+
+impl PortKind {
+    /// All of them.
+    pub const ALL: [PortKind; 14] = [
+        PortKind::Table,
+        PortKind::Profile,
+        PortKind::Counter,
+        PortKind::Meter,
+        PortKind::Register,
+        PortKind::ValueSet,
+        PortKind::Hash,
+        PortKind::Random,
+        PortKind::Queue,
+        PortKind::Bank,
+        PortKind::Groups,
+        PortKind::Nodes,
+        PortKind::Settings,
+        PortKind::Counts,
+    ];
 }
 
 impl fmt::Display for PortKind {
@@ -49,6 +77,10 @@ impl fmt::Display for PortKind {
             PortKind::Random => "random",
             PortKind::Queue => "queue",
             PortKind::Bank => "bank",
+            PortKind::Groups => "groups",
+            PortKind::Nodes => "nodes",
+            PortKind::Settings => "settings",
+            PortKind::Counts => "counts",
         })
     }
 }

@@ -280,7 +280,7 @@ fn intervals_are_kept_and_told() {
     assert_eq!(slow.check_rate(156_250_000 / u64::from(interval)), Ok(()));
 
     let stage = &slow.stages[0];
-    let mut simulator = Simulator::new(&slow.design(stage, false)).unwrap();
+    let mut simulator = Simulator::new(&slow.design(stage, crate::assemble::View::Alone)).unwrap();
     let [valid, ready] = [simulator.input("valid").unwrap(), simulator.output("ready").unwrap()];
     simulator.set_u64(valid, 1);
     let mut taken = Vec::new();

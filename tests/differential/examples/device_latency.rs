@@ -91,7 +91,7 @@ fn bench(case: &Case, options: DeviceOptions) -> Bench {
     let hardware = Hardware::new(program, Options::default()).expect("hardware");
     let device = Device::new(&hardware, options).expect("a device");
     let mut bench = Bench::new(&device).expect("a sound design");
-    bench.write_tables(switch.state()).expect("few entries");
+    bench.update(switch.state()).expect("few entries");
     bench
 }
 

@@ -5,13 +5,16 @@
 #[path = "../../../crates/netlist/tests/common/tools.rs"]
 mod tools;
 
-use millrace_dataplane::{EngineKind, KnownPorts, Switch, SwitchConfig};
-use millrace_differential::compile_path;
+use millrace_dataplane::{EngineKind, KnownPorts, Replica, Switch, SwitchConfig};
+use millrace_differential::{compile_path, memory};
 use millrace_netlist::Design;
+use millrace_pipeline::TableId;
 use millrace_pipeline::arbitrary::Rng;
-use millrace_rtl::device::{Bench, DeviceOptions, Left, Link};
-use millrace_rtl::{Device, Hardware, Options};
-use std::collections::BTreeMap;
+use millrace_rtl::device::{Bench, Decided, DeviceOptions, Left, Link};
+use millrace_rtl::map::Bus;
+use millrace_rtl::{Device, Hardware, Objects, Options};
+use millrace_state::{Effects, EntryIndex, EntryView, EntryWrite};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -79,9 +82,9 @@ fn compare(name: &str, options: DeviceOptions, count: usize, busy: (usize, usize
     let (ports, link) = (options.ports, options.link);
     let device = Device::new(&hardware, options).unwrap();
     let mut bench = Bench::new(&device).unwrap();
-    bench.set("whole_frames", u64::from(busy.1 == 5));
-    bench.write_tables(sample.switch.state()).unwrap();
-    bench.write_groups(&groups(&sample.switch)).unwrap();
+    assert!(bench.set("whole_frames", u64::from(busy.1 == 5)));
+    bench.set_groups(&groups(&sample.switch)).unwrap();
+    bench.update(sample.switch.state()).unwrap();
     let mut rng = Rng::new(7);
     let mut sent: Vec<Vec<Vec<u8>>> = vec![Vec::new(); ports as usize];
     for _ in 0..count {
@@ -96,25 +99,35 @@ fn compare(name: &str, options: DeviceOptions, count: usize, busy: (usize, usize
     // A link that is full all the time would fill queues.
     let every = if link == Link::Xgmii { 150 } else { 8 };
     let (mut left, mut order, mut idle) = (Vec::new(), Vec::new(), 0);
+    // What software reads of the device goes to a state of its own, which had what control has written.
+    let (mut read, mut effects, mut taken) = (self::sample(name, ports), Effects::default(), 0);
     let mut choice = Rng::new(9);
     let mut other = Rng::new(11);
     while bench.waiting() > 0 || idle < 3000 {
         let (gone, decided) =
             bench.step(&mut |_| choice.below(every) < busy.0, &mut |_| other.below(8) < busy.1);
-        idle = if gone.is_empty() && decided.is_none() { idle + 1 } else { 0 };
+        idle = if gone.is_empty() && decided.is_empty() { idle + 1 } else { 0 };
         left.extend(gone);
         order.extend(decided);
         assert!(idle < 100_000, "{name}: the device stands still");
+        // The queue of messages holds 64.
+        if order.len() >= taken + 16 || idle == 2000 {
+            taken = order.len();
+            let (state, effects) = (read.switch.state_mut(), &mut effects);
+            bench.take_messages(&mut Objects { state, now_ns: 0, effects }).unwrap();
+        }
     }
     let mut next = vec![0; ports as usize];
     let mut wanted: Vec<Vec<Vec<u8>>> = vec![Vec::new(); ports as usize];
     let mut drops: BTreeMap<String, u64> = BTreeMap::new();
     assert_eq!(order.len(), count, "{name}: headers decided");
-    for port in order {
+    let mut digests = Vec::new();
+    for Decided { port, .. } in order {
         let bytes = &sent[port as usize][next[port as usize]];
         next[port as usize] += 1;
         let outcome = sample.switch.inject(port, bytes, 0);
         outcome.sent.into_iter().for_each(|sent| wanted[sent.port as usize].push(sent.bytes));
+        digests.extend(outcome.digests);
         for drop in &outcome.drops {
             let label = drop.reason.label(sample.switch.program());
             *drops.entry(label.split(':').next().unwrap_or_default().to_owned()).or_default() += 1;
@@ -128,7 +141,23 @@ fn compare(name: &str, options: DeviceOptions, count: usize, busy: (usize, usize
     let found: BTreeMap<String, u64> =
         bench.drops().into_iter().map(|(reason, count)| (reason.name().to_owned(), count)).collect();
     assert_eq!(found, drops, "{name}: drops");
+    let (state, effects) = (read.switch.state_mut(), &mut effects);
+    bench.read_back(&mut Objects { state, now_ns: 0, effects }).unwrap();
+    assert_eq!(effects.digests, digests, "{name}: digests");
+    assert_eq!(kept(&read.switch), kept(&sample.switch), "{name}: what objects hold");
     assert_eq!(bench.simulator().collisions(), 0, "{name}: memories are read where they are written");
+}
+
+/// What counters, meters and registers of a switch hold, and counters of entries. A device does not say which entries are hit when.
+fn kept(switch: &Switch) -> Vec<String> {
+    let lines = memory(switch).into_iter();
+    lines
+        .map(|line| {
+            line.split_once("last hit").map_or(line.clone(), |(table, rest)| {
+                format!("{table}{}", rest.split_once(", ").map_or("", |(_, entry)| entry))
+            })
+        })
+        .collect()
 }
 
 fn check(name: &str, left: &[Left], wanted: &[Vec<Vec<u8>>]) {
@@ -175,6 +204,174 @@ fn frames_go_from_mac_to_mac() {
     }
 }
 
+/// What control does between two frames.
+enum Change {
+    Remove(TableId, EntryIndex),
+    Insert(TableId, EntryWrite),
+    Copies(u32, Vec<Replica>),
+}
+
+impl Change {
+    fn apply(&self, switch: &mut Switch) {
+        match self {
+            Change::Remove(table, index) => switch.state().tables().remove(*table, *index).unwrap(),
+            Change::Insert(table, entry) => drop(switch.state().tables().insert(*table, entry, 0).unwrap()),
+            Change::Copies(group, copies) => {
+                switch.replication_mut().set_copies(*group, copies.clone()).unwrap()
+            }
+        }
+    }
+}
+
+/// Removes some entries of all tables, adds some that were removed, changes some groups.
+fn change(switch: &mut Switch, gone: &mut Vec<(TableId, EntryWrite)>, rng: &mut Rng) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (table, entry) in std::mem::take(gone) {
+        match rng.one_in(2) {
+            true => changes.push(Change::Insert(table, entry)),
+            false => gone.push((table, entry)),
+        }
+    }
+    for (table, _) in &switch.program().tables {
+        for entry in switch.state().tables().entries(table).filter(|entry| !entry.is_const) {
+            if rng.one_in(3) {
+                changes.push(Change::Remove(table, entry.index));
+                let EntryView { matches, priority, target, .. } = entry;
+                gone.push((table, EntryWrite { matches, priority, target, idle_timeout_ns: 0 }));
+            }
+        }
+    }
+    let groups: Vec<u32> = switch.replication().groups().map(|(id, _)| id).collect();
+    for group in groups {
+        let ports = (0..4).filter(|_| rng.one_in(2));
+        changes.push(Change::Copies(group, ports.map(|port| Replica { port, rid: 0 }).collect()));
+    }
+    changes.iter().for_each(|change| change.apply(switch));
+    changes
+}
+
+/// While frames come, entries of all tables and groups change: each frame meets what was before a write, or all of what is after it.
+#[test]
+fn writes_go_between_two_frames() {
+    for (seed, name) in (1..).zip(NAMES) {
+        for bus in [Bus::Axi4Lite, Bus::AvalonMm] {
+            // All frames may wait at one port.
+            writes_under_traffic(name, DeviceOptions { bus, depth: 1024, ..options() }, seed);
+        }
+    }
+}
+
+fn writes_under_traffic(name: &str, options: DeviceOptions, seed: u64) {
+    let ports = options.ports as usize;
+    let (mut control, mut expected) = (sample(name, options.ports), sample(name, options.ports));
+    let frames = sample(name, options.ports);
+    let hardware = Hardware::new(Arc::clone(control.switch.program()), Options::default()).unwrap();
+    let mut bench = Bench::new(&Device::new(&hardware, options).unwrap()).unwrap();
+    bench.set_groups(&groups(&control.switch)).unwrap();
+    assert!(bench.update(control.switch.state()).unwrap());
+    bench.set_traffic(seed);
+    let mut rng = Rng::new(seed);
+    let mut sent: Vec<VecDeque<Vec<u8>>> = vec![VecDeque::new(); ports];
+    let (mut left, mut order, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+    let mut batches = VecDeque::new();
+    let mut send = |bench: &mut Bench, rng: &mut Rng, count| {
+        for _ in 0..count {
+            let (port, bytes) = (rng.below(ports), frame(rng, &frames));
+            sent[port].push_back(bytes.clone());
+            bench.send(port as u32, bytes, false);
+        }
+    };
+    for _ in 0..8 {
+        send(&mut bench, &mut rng, 40);
+        let changes = change(&mut control.switch, &mut gone, &mut rng);
+        bench.set_groups(&groups(&control.switch)).unwrap();
+        if bench.update(control.switch.state()).unwrap() {
+            batches.push_back(changes);
+        } else {
+            assert!(changes.is_empty(), "{name}: {} changes are not written", changes.len());
+        }
+        // Frames of each bank: a write of many words takes longer than those before.
+        send(&mut bench, &mut rng, 20);
+        let (before, mut idle) = (order.len(), 0);
+        while bench.waiting() > 10 || order.len() < before + 10 && idle < 1000 {
+            let (gone, decided) = bench.step(&mut |_| true, &mut |_| true);
+            idle = if gone.is_empty() && decided.is_empty() { idle + 1 } else { 0 };
+            left.extend(gone);
+            order.extend(decided);
+        }
+    }
+    let mut idle = 0;
+    while bench.waiting() > 0 || idle < 3000 {
+        let (gone, decided) = bench.step(&mut |_| true, &mut |_| true);
+        idle = if gone.is_empty() && decided.is_empty() { idle + 1 } else { 0 };
+        left.extend(gone);
+        order.extend(decided);
+    }
+    let batch_count = batches.len();
+    let (mut bank, mut met) = (true, vec![0]);
+    let mut wanted: Vec<Vec<Vec<u8>>> = vec![Vec::new(); ports];
+    let mut drops: u64 = 0;
+    for decided in order {
+        if decided.bank != bank {
+            let changes: Vec<Change> = batches.pop_front().expect("a bank for each batch");
+            changes.iter().for_each(|change| change.apply(&mut expected.switch));
+            bank = decided.bank;
+            met.push(0);
+        }
+        *met.last_mut().unwrap() += 1;
+        let bytes = sent[decided.port as usize].pop_front().unwrap();
+        let outcome = expected.switch.inject(decided.port, &bytes, 0);
+        outcome.sent.into_iter().for_each(|sent| wanted[sent.port as usize].push(sent.bytes));
+        drops += outcome.drops.len() as u64;
+    }
+    assert!(met.iter().filter(|frames| **frames > 4).count() > 5, "{name}: frames of each bank: {met:?}");
+    assert_eq!(met.len(), batch_count + 1, "{name}: banks that frames met");
+    let found = bench.drops();
+    assert_eq!(found.values().sum::<u64>(), drops, "{name}: drops: {found:?}");
+    check(name, &left, &wanted);
+    assert_eq!(bench.simulator().collisions(), 0, "{name}: memories are read where they are written");
+}
+
+/// Entries that do not fit a unit, and groups that are too many, leave the device as it was.
+#[test]
+fn what_does_not_fit_changes_nothing() {
+    let mut sample = sample("l2_switch", 4);
+    let capacities = BTreeMap::from([("dmac".to_owned(), 16)]);
+    let program = Arc::clone(sample.switch.program());
+    let capacities = capacities.into_iter().map(|(name, entries)| {
+        let found = program.tables.values().find(|table| table.name.ends_with(&name)).unwrap();
+        (found.name.clone(), entries)
+    });
+    let made = Options { capacities: capacities.collect(), ..Options::default() };
+    let hardware = Hardware::new(Arc::clone(&program), made).unwrap();
+    let mut bench = Bench::new(&Device::new(&hardware, options()).unwrap()).unwrap();
+    bench.set_groups(&groups(&sample.switch)).unwrap();
+    bench.update(sample.switch.state()).unwrap();
+    let entry = |number: u64| {
+        format!("table_add dmac forward 06:00:00:01:{:02x}:{:02x} => 3\n", number / 256, number % 256)
+    };
+    let many: String = (0..200).map(entry).collect();
+    let before = bench.cycle();
+    millrace_control::entries::load(&mut sample.switch, &many).unwrap();
+    let refused = bench.update(sample.switch.state()).unwrap_err();
+    assert!(refused.to_string().contains("and its unit holds"), "{refused}");
+    let many = BTreeMap::from([(1, (0..300).map(|rid| (rid % 4, rid as u16)).collect())]);
+    assert!(bench.set_groups(&many).unwrap_err().contains("limit NODES"));
+    assert!(bench.set_groups(&BTreeMap::from([(64, Vec::new())])).unwrap_err().contains("limit GROUPS"));
+    assert_eq!(bench.cycle(), before, "something was written");
+    // What is there goes on.
+    let bytes = sample.frames[0].clone();
+    let mut other = self::sample("l2_switch", 4);
+    let wanted = other.switch.inject(0, &bytes, 0);
+    bench.send(0, bytes, false);
+    let mut left = Vec::new();
+    (0..500).for_each(|_| left.extend(bench.step(&mut |_| true, &mut |_| true).0));
+    left.sort_by_key(|left| left.port);
+    let left: Vec<_> = left.into_iter().map(|left| (left.port, left.bytes)).collect();
+    let wanted: Vec<_> = wanted.sent.into_iter().map(|sent| (sent.port, sent.bytes)).collect();
+    assert_eq!(left, wanted);
+}
+
 /// Bad frames, and some that are longer than any, among good ones: these leave as they came, the others as bad or not at all.
 #[test]
 fn faults_harm_no_other_frame() {
@@ -185,8 +382,8 @@ fn faults_harm_no_other_frame() {
         let hardware = Hardware::new(Arc::clone(sample.switch.program()), Options::default()).unwrap();
         let device = Device::new(&hardware, DeviceOptions { link, ..options() }).unwrap();
         let mut bench = Bench::new(&device).unwrap();
-        bench.set("whole_frames", u64::from(whole));
-        bench.write_tables(sample.switch.state()).unwrap();
+        assert!(bench.set("whole_frames", u64::from(whole)));
+        bench.update(sample.switch.state()).unwrap();
         let mut rng = Rng::new(5);
         let (mut wanted, mut faults) = (Vec::new(), [0; 2]);
         for number in 0..90u8 {
@@ -217,11 +414,11 @@ fn faults_harm_no_other_frame() {
         let good: Vec<&Vec<u8>> = left.iter().filter(|left| !left.is_bad).map(|left| &left.bytes).collect();
         assert_eq!(good, wanted.iter().collect::<Vec<_>>(), "{link:?}, {whole}");
         assert!(!whole || left.iter().all(|left| !left.is_bad), "{link:?}: a bad frame left");
-        assert_eq!(bench.get("rx0_bad"), Some(faults[0] + faults[1]), "{link:?}, {whole}");
-        assert_eq!(bench.get("rx0_oversize"), Some(faults[1]), "{link:?}, {whole}");
+        assert_eq!(bench.get("port0.rx_bad"), Some(faults[0] + faults[1]), "{link:?}, {whole}");
+        assert_eq!(bench.get("port0.rx_oversize"), Some(faults[1]), "{link:?}, {whole}");
         if link == Link::Xgmii {
-            assert_eq!(bench.get("rx0_mac_bad_check"), Some(faults[0]));
-            assert_eq!(bench.get("rx0_mac_oversize"), Some(faults[1]));
+            assert_eq!(bench.get("port0.rx_mac_bad_check"), Some(faults[0]));
+            assert_eq!(bench.get("port0.rx_mac_oversize"), Some(faults[1]));
         }
     }
 }
@@ -284,8 +481,8 @@ fn verilator_and_simulation() {
         tools::lint(&design, &format!("device-lint-{name}")).unwrap_or_else(|said| panic!("{said}"));
         let mut bench = Bench::new(&device).unwrap();
         bench.record();
-        bench.write_tables(sample.switch.state()).unwrap();
-        bench.write_groups(&groups(&sample.switch)).unwrap();
+        bench.set_groups(&groups(&sample.switch)).unwrap();
+        bench.update(sample.switch.state()).unwrap();
         let mut rng = Rng::new(3);
         for _ in 0..90 {
             bench.send(rng.below(2) as u32, frame(&mut rng, &sample), rng.one_in(9));

@@ -104,6 +104,10 @@ impl SoftwareAccess for Traffic {
         Ok(())
     }
 
+    fn read(&mut self, words: &[(usize, u64)]) -> Result<Vec<Bits>, Infallible> {
+        unreachable!("a table has no words to read: {words:?}")
+    }
+
     fn use_bank(&mut self, bank: bool) -> Result<(), Infallible> {
         self.write(self.writes.len() - 1, 0, &Bits::new(2, bank.into()))?;
         let [enable, read] = self.read;

@@ -3,7 +3,6 @@
 use super::build::Backplane;
 use super::{BackplaneOptions, Place, Rule};
 use crate::device::{Bench, Device, Left};
-use crate::tables::Full;
 use millrace_netlist::{SignalId, Simulator};
 use millrace_pipeline::Bits;
 use millrace_state::State;
@@ -199,7 +198,7 @@ impl Chassis {
             return Err(format!("there is no slot {slot}"));
         }
         let mut bench = Bench::new(device)?;
-        bench.write_tables(state).map_err(|full: Full| full.to_string())?;
+        bench.update(state).map_err(|error| error.to_string())?;
         self.write("gate", slot.into(), &Bits::new(2, 0b11));
         let (closed, there) = (self.cycle, self.cycle + cycles);
         let loaded = &mut self.slots[slot as usize];

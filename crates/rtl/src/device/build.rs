@@ -1,5 +1,6 @@
 //! The top of a device: receiving sides, the pipeline that all ports share, sending sides.
 
+use super::control::{Control, Software, quantum_at_start};
 use super::copies::{Copies, Copy, Fate, copies};
 use super::facts::{Length, length_use, needed, who_reads_length};
 use super::leave::{Leaving, leave};
@@ -10,11 +11,12 @@ use super::shape::Shape;
 use super::stages::Placed;
 use super::transmit::{fields, transmit};
 use super::{DeviceOptions, Reason};
-use crate::assemble::{software_ports, units_of};
+use crate::assemble::{View, bank_port};
+use crate::driver::Driver;
 use crate::emit::object;
 use crate::hardware::{Hardware, Part, Stage};
+use crate::map::RegisterMap;
 use crate::refusal::{Construct, Refusal};
-use crate::software_port::SoftwarePort;
 use crate::stage::{Input, Output, Unit};
 use crate::tables::TableUnit;
 use millrace_midend::order::{Order, may_set};
@@ -30,18 +32,8 @@ pub struct Device {
     pub(super) options: DeviceOptions,
     pub(super) design: Design,
     pub(super) report: DeviceReport,
-    /// How software reaches the tables of each stage.
-    pub(super) software: [StageSoftware; 2],
-}
-
-/// The tables of a stage as software has them.
-#[derive(Clone, Debug)]
-pub(super) struct StageSoftware {
-    pub(super) stage: String,
-    /// The ports of its tables, in the order of `units`.
-    pub(super) ports: Vec<SoftwarePort>,
-    pub(super) bank: Option<SoftwarePort>,
-    pub(super) units: Vec<TableUnit>,
+    software: Software,
+    units: Vec<TableUnit>,
 }
 
 impl Device {
@@ -77,7 +69,8 @@ impl Device {
             return Err(refuse(format!("headers of more than {most} bytes, half of the longest frame")));
         }
         let shape = Shape::new(&options, window, emitted);
-        let design = Top::build(hardware, &program, (ingress, egress), &shape, whole.is_some());
+        let (design, software) =
+            Top::build((hardware, &options), &program, (ingress, egress), (&shape, whole.is_some()));
         let report = DeviceReport {
             program: program.name.clone(),
             period_ps: hardware.period_ps,
@@ -90,18 +83,8 @@ impl Device {
             interval: ingress.placed.interval,
             payload_bits: u64::from(options.ports * options.slots * options.frame) * 8,
         };
-        let software = [ingress, egress].map(|stage| {
-            let units = units_of(&hardware.units, &stage.dataflow.accesses);
-            let (tables, bank) = software_ports(&program, &units);
-            let units = tables.iter().filter_map(|(table, _)| {
-                let unit = units.iter().find(|unit| unit.table == *table)?;
-                Some(TableUnit::clone(unit))
-            });
-            let units = units.collect();
-            let ports = tables.iter().map(|(_, port)| port.clone()).collect();
-            StageSoftware { stage: stage.part.name(), ports, bank, units }
-        });
-        Ok(Device { options, design, report, software })
+        let units = hardware.units.clone();
+        Ok(Device { options, design, report, software, units })
     }
 
     /// The design.
@@ -109,9 +92,19 @@ impl Device {
         &self.design
     }
 
-    /// How it was made.
+    /// How it is made.
     pub fn options(&self) -> &DeviceOptions {
         &self.options
+    }
+
+    /// Its registers.
+    pub fn register_map(&self) -> &RegisterMap {
+        &self.software.map
+    }
+
+    /// Software's part of it, by the numbers of the ports of its registers.
+    pub fn driver(&self) -> Driver {
+        self.software.driver(&self.units)
     }
 
     /// What it is like.
@@ -147,7 +140,7 @@ fn check_program(program: &Program) -> Result<(), String> {
 
 /// What of a stage no device does.
 fn check_stage(hardware: &Hardware, stage: &Stage) -> Result<(), String> {
-    let design = hardware.design(stage, false);
+    let design = hardware.design(stage, View::InDevice);
     let top = design.top().map(|top| &design.modules[top]);
     for (access, ports) in stage.dataflow.accesses.iter().zip(&stage.ports.accesses) {
         let asks =
@@ -230,6 +223,10 @@ pub(super) struct Top<'a> {
     pub(super) egress: Placed<'a>,
     /// Which ports are up.
     pub(super) up: NodeId,
+    /// What software reaches of the device itself.
+    pub(super) control: Control,
+    /// The port of a stage for the bank of a frame.
+    pub(super) bank_input: String,
     /// The time in nanoseconds.
     now: NodeId,
 }
@@ -242,6 +239,8 @@ pub(super) struct Header {
     pub(super) slot: NodeId,
     pub(super) length: NodeId,
     pub(super) time: NodeId,
+    /// The bank of tables that it meets.
+    pub(super) bank: NodeId,
 }
 
 impl Header {
@@ -254,26 +253,29 @@ impl Header {
             slot: each("slot", self.slot, None),
             length: each("length", self.length, None),
             time: each("time", self.time, None),
+            bank: each("bank", self.bank, None),
         }
     }
 }
 
 impl<'a> Top<'a> {
     fn build(
-        hardware: &'a Hardware,
+        (hardware, options): (&'a Hardware, &DeviceOptions),
         program: &'a Program,
         (ingress, egress): (&'a Stage, &'a Stage),
-        shape: &'a Shape,
-        whole: bool,
-    ) -> Design {
+        (shape, whole): (&'a Shape, bool),
+    ) -> (Design, Software) {
         let mut design = Design::new();
         let mut m = ModuleBuilder::new("device");
         let ingress = Placed::new(&mut m, &mut design, hardware, ingress);
         let egress = Placed::new(&mut m, &mut design, hardware, egress);
         let receiving = receive(&mut design, shape);
         let sending = transmit(&mut design, shape);
-        let (now, up) = (m.input("now_ns", 64), m.input("ports_up", shape.ports));
-        let mut top = Top { m, program, shape, ingress, egress, up, now };
+        let now = m.input("now_ns", 64);
+        let mut control = Control::new(&mut m);
+        let up = control.setting(&mut m, "ports_up", shape.ports, (1 << shape.ports) - 1);
+        let bank_input = bank_port(program).port("of_frame");
+        let mut top = Top { m, program, shape, ingress, egress, up, control, bank_input, now };
         let m = &mut top.m;
         let receives: Vec<InstanceId> =
             (0..shape.ports).map(|port| m.instance(&design, receiving, &format!("receive{port}"))).collect();
@@ -286,7 +288,7 @@ impl<'a> Top<'a> {
         let (credit_register, credit) = top.m.register("outstanding", 16, Some(0));
         let (header, window) = top.headers(&mut design, &receives, (credit, depth));
         let fate = top.run_ingress(header, window);
-        let Copies { copy, consumed } = copies(&mut top, fate, depth);
+        let Copies { copy, consumed, of_bank } = copies(&mut top, fate, depth);
         let m = &mut top.m;
         let ready = top.ingress.ready(m);
         let enters = m.and(header.valid, ready);
@@ -296,31 +298,38 @@ impl<'a> Top<'a> {
         m.set_next(credit_register, next);
         let changes = m.xor(enters, consumed);
         m.set_enable(credit_register, changes);
+        let settled = top.settled(enters, (consumed, of_bank), copy.header);
         let leaving = leave(&mut top, copy);
         top.queue(&receives, &sends, &leaving);
         top.payload(&receives, &sends);
-        design.add(top.m.finish());
-        design
+        let Top { mut m, control, ingress, egress, .. } = top;
+        let software =
+            control.finish(&mut m, &mut design, (hardware, options), &[&ingress, &egress], settled);
+        design.add(m.finish());
+        (design, software)
     }
 
     /// The streams of the ports, or their MACs.
     fn links(&mut self, design: &mut Design, receives: &[InstanceId], sends: &[InstanceId]) {
         match self.shape.is_lossy {
-            true => super::macs::connect(&mut self.m, design, (self.shape, self.up), receives, sends),
+            true => {
+                let of = (self.shape, self.up, &mut self.control);
+                super::macs::connect(&mut self.m, design, of, receives, sends);
+            }
             false => self.streams(receives, sends),
         }
         let m = &mut self.m;
         for (port, (receive, send)) in receives.iter().zip(sends).enumerate() {
             for name in receive::COUNTERS {
                 let count = m.output_of(*receive, name);
-                m.output(&format!("rx{port}_{name}"), count);
+                self.control.shows(&format!("port{port}.rx_{name}"), count);
             }
             for queue in 0..self.shape.queues {
                 let count = m.output_of(*send, &format!("count{queue}"));
-                m.output(&format!("tx{port}_queue{queue}_length"), count);
+                self.control.shows(&format!("port{port}.queue{queue}.length"), count);
             }
             let full = m.output_of(*send, "full");
-            m.output(&format!("tx{port}_queue_full"), full);
+            self.control.shows(&format!("port{port}.queue_full"), full);
         }
     }
 
@@ -343,11 +352,13 @@ impl<'a> Top<'a> {
         let m = &mut self.m;
         let mut modes = Vec::new();
         for (port, send) in sends.iter().enumerate() {
-            let mode = m.input(&format!("tx{port}_mode"), 2);
+            let mode = self.control.setting(m, &format!("port{port}.discipline"), 2, 0);
             m.connect(*send, "mode", mode);
             modes.push(mode);
             for queue in 0..self.shape.queues {
-                let quantum = m.input(&format!("tx{port}_queue{queue}_quantum"), Shape::LENGTH);
+                let (name, start) =
+                    (format!("port{port}.queue{queue}.quantum"), quantum_at_start(self.shape));
+                let quantum = self.control.setting(m, &name, Shape::LENGTH, start);
                 m.connect(*send, &format!("quantum{queue}"), quantum);
             }
         }
@@ -357,7 +368,7 @@ impl<'a> Top<'a> {
     /// Whether headers wait for the end of their frame: where the program needs it, and where a port counts bytes of frames.
     fn wait_for_end(&mut self, receives: &[InstanceId], modes: &[NodeId], always: bool) {
         let m = &mut self.m;
-        let asked = m.input("whole_frames", 1);
+        let asked = self.control.setting(m, "whole_frames", 1, 0);
         let mut wants = vec![asked, m.number(1, u128::from(always))];
         for mode in modes {
             wants.push(m.is(*mode, millrace_netlist::blocks::Discipline::Deficit as u128));
@@ -424,6 +435,7 @@ impl<'a> Top<'a> {
             slot: chosen("header_slot", &slots),
             length: chosen("header_length", &lengths),
             time: self.now,
+            bank: self.control.bank,
         };
         let time = {
             let (register, held) = m.register("header_time", 64, None);
@@ -435,6 +447,7 @@ impl<'a> Top<'a> {
         let passes = m.and(valid, ready);
         m.output("decided", passes);
         m.output("decided_port", header.port);
+        m.output("decided_bank", header.bank);
         (header, window)
     }
 
@@ -443,6 +456,7 @@ impl<'a> Top<'a> {
         let (m, stage) = (&mut self.m, self.ingress.stage);
         let mut given: BTreeMap<String, NodeId> = BTreeMap::new();
         given.insert("valid".to_owned(), header.valid);
+        given.insert(self.bank_input.clone(), header.bank);
         if stage.ports.window > 0 {
             let bits = stage.ports.window * 8;
             let frame = m.slice(window, m.width(window) - bits, bits);
@@ -472,6 +486,38 @@ impl<'a> Top<'a> {
         let valid = m.and(header.valid, ready);
         let header = Header { valid, ..header }.later(m, "ingress", stage.placed.latency);
         Fate::of(self, header)
+    }
+
+    /// Whether no frame in the device meets another bank than those that come: none is between ingress and its last copy, none waits for
+    /// egress, and what was in egress when that was not so has left.
+    fn settled(&mut self, enters: NodeId, (consumed, of): (NodeId, NodeId), copy: Header) -> NodeId {
+        let (m, bank) = (&mut self.m, self.control.bank);
+        let mut some = Vec::new();
+        for number in 0..2 {
+            let (own, other) = (m.is(bank, number), m.is(of, number));
+            let (comes, leaves) = (m.and(enters, own), m.and(consumed, other));
+            let (register, inside) = m.register(&format!("inside{number}"), 16, Some(0));
+            let (more, one) = (m.add_number(inside, 1), m.number(16, 1));
+            let less = m.sub(inside, one);
+            let next = m.mux(comes, more, less);
+            m.set_next(register, next);
+            let changes = m.xor(comes, leaves);
+            m.set_enable(register, changes);
+            some.push(m.reduce_or(inside));
+        }
+        let others = m.mux(bank, some[0], some[1]);
+        let differs = m.xor(copy.bank, bank);
+        let waits = m.and(copy.valid, differs);
+        let starts = m.any(&[others, waits, self.control.bank_written]);
+        let (register, left) = m.register("egress_left", 16, Some(0));
+        let all = m.number(16, u128::from(self.egress.stage.placed.latency + 8));
+        let (one, zero, none) = (m.number(16, 1), m.number(16, 0), m.is(left, 0));
+        let less = m.sub(left, one);
+        let less = m.mux(none, zero, less);
+        let next = m.mux(starts, all, less);
+        m.set_next(register, next);
+        let free = m.not(starts);
+        m.and(none, free)
     }
 
     /// Puts copies in the queue of their port, and tells the receiving side what becomes of its slot.
@@ -505,7 +551,8 @@ impl<'a> Top<'a> {
         for drop in Reason::DROPS {
             let is = m.is(reason, drop as u128);
             let event = m.and(is, happened);
-            super::parts::counter(m, &format!("drop_{}", drop.name()), event);
+            let count = super::parts::counted(m, &format!("drop_{}", drop.name()), event);
+            self.control.shows(&format!("drops.{}", drop.name()), count);
         }
         let ends = m.and(header.valid, last);
         for (number, receive) in receives.iter().enumerate() {

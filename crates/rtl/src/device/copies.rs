@@ -1,9 +1,11 @@
 //! What becomes of a frame after ingress: copies, one a cycle, for egress.
 
 use super::build::{Header, Top, role_of};
+use super::control::{GROUP_WORDS, group_widths};
 use super::facts::needed;
 use super::parts::later;
 use super::{GROUPS, NODES, Reason};
+use crate::software_port::PortKind;
 use crate::stage::{Input, Output};
 use millrace_midend::Verdict;
 use millrace_netlist::{ModuleBuilder, NodeId, address_width};
@@ -42,8 +44,9 @@ pub(super) struct Copy {
 
 pub(super) struct Copies {
     pub(super) copy: Copy,
-    /// A frame has all its copies.
+    /// A frame has all its copies, and the bank that it meets.
     pub(super) consumed: NodeId,
+    pub(super) of_bank: NodeId,
 }
 
 impl Fate {
@@ -83,18 +86,26 @@ impl Fate {
 
     /// All of it as values, and back.
     fn values(&self) -> Vec<NodeId> {
-        let Header { port, slot, length, time, .. } = self.header;
+        let Header { port, slot, length, time, bank, .. } = self.header;
         let mut all =
-            vec![port, slot, length, time, self.reason, self.group, self.ports, self.port, self.class];
+            vec![bank, port, slot, length, time, self.reason, self.group, self.ports, self.port, self.class];
         all.extend(self.emitted);
         all.extend(self.kept.iter().map(|(_, value)| *value));
         all
     }
 
     fn with(&self, valid: NodeId, values: &[NodeId]) -> Fate {
+        let (bank, values) = (values[0], &values[1..]);
         let kept = self.kept.iter().zip(&values[12..]).map(|((number, _), value)| (*number, *value));
         Fate {
-            header: Header { valid, port: values[0], slot: values[1], length: values[2], time: values[3] },
+            header: Header {
+                valid,
+                port: values[0],
+                slot: values[1],
+                length: values[2],
+                time: values[3],
+                bank,
+            },
             reason: values[4],
             group: values[5],
             ports: values[6],
@@ -301,7 +312,7 @@ pub(super) fn copies(top: &mut Top<'_>, fate: Fate, depth: u32) -> Copies {
     m.set_next(count_register, next);
     let changes = m.xor(push, pop);
     m.set_enable(count_register, changes);
-    Copies { copy: copy.registered(m, valid, free), consumed }
+    Copies { copy: copy.registered(m, valid, free), consumed, of_bank: fate_now.header.bank }
 }
 
 impl Copy {
@@ -313,7 +324,7 @@ impl Copy {
             m.set_enable(register, free);
             held
         };
-        let Header { port, slot, length, time, .. } = self.header;
+        let Header { port, slot, length, time, bank, .. } = self.header;
         Copy {
             header: Header {
                 valid,
@@ -321,6 +332,7 @@ impl Copy {
                 slot: each("slot", slot),
                 length: each("length", length),
                 time: each("time", time),
+                bank: each("bank", bank),
             },
             reason: each("reason", self.reason),
             port: each("port", self.port),
@@ -339,7 +351,7 @@ impl Copy {
     pub(super) fn later(&self, m: &mut ModuleBuilder, valid: NodeId, cycles: u32) -> Copy {
         let valid = later(m, "egress_valid", valid, cycles, Some(0));
         let mut each = |name: &str, value: NodeId| later(m, &format!("egress_{name}"), value, cycles, None);
-        let Header { port, slot, length, time, .. } = self.header;
+        let Header { port, slot, length, time, bank, .. } = self.header;
         Copy {
             header: Header {
                 valid,
@@ -347,6 +359,7 @@ impl Copy {
                 slot: each("slot", slot),
                 length: each("length", length),
                 time: each("time", time),
+                bank: each("bank", bank),
             },
             reason: each("reason", self.reason),
             port: each("port", self.port),
@@ -433,22 +446,25 @@ struct Member {
     next: NodeId,
 }
 
-/// Groups are words with a bit that says that there is one, the number of its copies and its first node; nodes are words of a port and a
-/// replica number. Software writes both.
+/// Groups and nodes are words as [`crate::groups`] has them.
 fn group_member(top: &mut Top<'_>, fate: &Fate) -> Member {
     let m = &mut top.m;
     let (at_bits, node_bits) = (address_width(GROUPS), address_width(NODES));
-    let groups = m.memory("groups", 1 + node_bits + 1 + node_bits, GROUPS, Vec::new());
-    let nodes = m.memory("nodes", 48, NODES, Vec::new());
-    for (memory, name, bits) in [(groups, "group", at_bits), (nodes, "node", node_bits)] {
-        let width = m.module().memories[memory].width;
-        let enable = m.input(&format!("{name}_write_enable"), 1);
-        let address = m.input(&format!("{name}_write_address"), bits);
-        let data = m.input(&format!("{name}_write_data"), width);
+    let ((group_words, node_words), (group_width, node_width)) = (GROUP_WORDS, group_widths());
+    let groups = m.memory("groups", group_width, group_words, Vec::new());
+    let nodes = m.memory("nodes", node_width, node_words, Vec::new());
+    let shapes = [
+        (groups, "groups", PortKind::Groups, (group_words, group_width)),
+        (nodes, "nodes", PortKind::Nodes, (node_words, node_width)),
+    ];
+    for (memory, name, kind, shape) in shapes {
+        let [enable, address, data] = top.control.memory(m, name, kind, shape);
         m.write(memory, enable, address, data);
     }
+    let bank = fate.header.bank;
     let (register, at) = m.register("copies_made", node_bits + 1, Some(0));
     let low = m.slice(fate.group, 0, at_bits);
+    let low = m.concat(&[low, bank]);
     let word = m.read(groups, low);
     let first = m.slice(word, 0, node_bits);
     let count = m.slice(word, node_bits, node_bits + 1);
@@ -458,6 +474,7 @@ fn group_member(top: &mut Top<'_>, fate: &Fate) -> Member {
     let exists = m.and(exists, inside);
     let offset = m.slice(at, 0, node_bits);
     let place = m.add(first, offset);
+    let place = m.concat(&[place, bank]);
     let node = m.read(nodes, place);
     let (port, rid) = (m.slice(node, 0, 32), m.slice(node, 32, 16));
     let next = m.add_number(at, 1);

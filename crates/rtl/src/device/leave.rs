@@ -32,6 +32,7 @@ pub(super) fn leave(top: &mut Top<'_>, copy: Copy) -> Leaving {
     let fine = m.is(copy.reason, 0);
     let enters = m.and(copy.header.valid, fine);
     given.insert("valid".to_owned(), enters);
+    given.insert(top.bank_input.clone(), copy.header.bank);
     for (at, ((_, width), port)) in stage.dataflow.inputs.iter().zip(&stage.ports.inputs).enumerate() {
         let value = copy.given.iter().find(|(other, _)| *other == at).map(|(_, value)| *value);
         given.insert(port.clone(), value.unwrap_or_else(|| m.number(*width, 0)));

@@ -1,5 +1,6 @@
 //! MACs between the ports of a device and its receiving and sending sides.
 
+use super::control::Control;
 use super::shape::Shape;
 use millrace_netlist::blocks::{RECEIVE_COUNTERS, TRANSMIT_COUNTERS, xgmii_receive, xgmii_transmit};
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
@@ -9,7 +10,7 @@ use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
 pub(super) fn connect(
     m: &mut ModuleBuilder,
     design: &mut Design,
-    (shape, up): (&Shape, NodeId),
+    (shape, up, control): (&Shape, NodeId, &mut Control),
     receives: &[InstanceId],
     sends: &[InstanceId],
 ) {
@@ -18,8 +19,13 @@ pub(super) fn connect(
     let sending = xgmii_transmit(design);
     for (port, (receive, send)) in receives.iter().zip(sends).enumerate() {
         let from = m.instance(design, receiving, &format!("mac{port}_receive"));
-        for (name, width) in [("data", 64), ("control", 8), ("station", 48), ("promiscuous", 1)] {
+        for (name, width) in [("data", 64), ("control", 8)] {
             let value = m.input(&format!("rx{port}_{name}"), width);
+            m.connect(from, name, value);
+        }
+        // Frames for all are taken until software says which are not.
+        for (name, width, reset) in [("station", 48, 0), ("promiscuous", 1, 1)] {
+            let value = control.setting(m, &format!("port{port}.{name}"), width, reset);
             m.connect(from, name, value);
         }
         let enable = m.bit(up, port as u32);
@@ -30,7 +36,7 @@ pub(super) fn connect(
         m.connect_ready(from, "m", ready);
         for name in RECEIVE_COUNTERS {
             let count = m.output_of(from, name);
-            m.output(&format!("rx{port}_mac_{name}"), count);
+            control.shows(&format!("port{port}.rx_mac_{name}"), count);
         }
         let to = m.instance(design, sending, &format!("mac{port}_transmit"));
         let (beat, valid) = m.stream_from(*send, "m");
@@ -43,7 +49,7 @@ pub(super) fn connect(
         }
         for name in TRANSMIT_COUNTERS {
             let count = m.output_of(to, name);
-            m.output(&format!("tx{port}_mac_{name}"), count);
+            control.shows(&format!("port{port}.tx_mac_{name}"), count);
         }
     }
 }

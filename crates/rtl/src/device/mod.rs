@@ -16,7 +16,10 @@
 
 mod bench;
 mod build;
+mod bus;
+mod control;
 mod copies;
+mod cycles;
 mod facts;
 mod leave;
 mod macs;
@@ -28,9 +31,12 @@ mod stages;
 mod transmit;
 mod wire;
 
-pub use bench::{Bench, Left};
+pub use bench::{Bench, Decided, Left};
 pub use build::Device;
 pub use report::DeviceReport;
+
+pub use crate::groups::{GROUPS, NODES};
+use crate::map::Bus;
 
 /// What a port of a device is connected to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +76,8 @@ pub struct DeviceOptions {
     pub queues: u32,
     /// Frames of each queue: a power of two from 2 to [`MAX_DEPTH`].
     pub depth: u32,
+    /// The bus of its registers.
+    pub bus: Bus,
 }
 
 /// The most ports of a device.
@@ -80,11 +88,6 @@ pub const MAX_SLOTS: u32 = 64;
 pub const MAX_QUEUES: u32 = 8;
 /// The most frames of a queue.
 pub const MAX_DEPTH: u32 = 1024;
-/// Multicast groups: those of number 1 to one less.
-pub const GROUPS: u32 = 64;
-/// Copies of all multicast groups together.
-pub const NODES: u32 = 256;
-
 impl Default for DeviceOptions {
     /// Four ports of 64 bits.
     fn default() -> DeviceOptions {
@@ -96,6 +99,7 @@ impl Default for DeviceOptions {
             frame: 2048,
             queues: 4,
             depth: 32,
+            bus: Bus::Axi4Lite,
         }
     }
 }

@@ -4,11 +4,17 @@ use millrace_netlist::{Design, Module, ModuleBuilder, ModuleId, NodeId};
 
 /// A counter of 32 bits at the output of that name.
 pub(super) fn counter(m: &mut ModuleBuilder, name: &str, event: NodeId) {
+    let count = counted(m, name, event);
+    m.output(name, count);
+}
+
+/// How often something happened: 32 bits.
+pub(super) fn counted(m: &mut ModuleBuilder, name: &str, event: NodeId) -> NodeId {
     let (register, count) = m.register(&format!("{name}_count"), 32, Some(0));
     let next = m.add_number(count, 1);
     m.set_next(register, next);
     m.set_enable(register, event);
-    m.output(name, count);
+    count
 }
 
 /// A value so many cycles later.

@@ -1,6 +1,7 @@
 //! The stages of the program within a device: their instances, with the ports that the device does not use as ports of its own.
 
 use super::parts::import;
+use crate::assemble::View;
 use crate::hardware::{Hardware, Stage};
 use crate::stage::Output;
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
@@ -9,7 +10,9 @@ use std::collections::BTreeMap;
 /// A stage in the device.
 pub(super) struct Placed<'a> {
     pub(super) stage: &'a Stage,
-    instance: InstanceId,
+    pub(super) instance: InstanceId,
+    /// The names of the objects that software reaches.
+    software: Vec<String>,
     /// Its input ports with their widths, and its output ports.
     inputs: Vec<(String, u32)>,
     outputs: Vec<String>,
@@ -22,17 +25,35 @@ impl<'a> Placed<'a> {
         hardware: &Hardware,
         stage: &'a Stage,
     ) -> Placed<'a> {
-        let module = import(design, &hardware.design(stage, false));
+        let module = import(design, &hardware.design(stage, View::InDevice));
         let made = &design.modules[module];
         let inputs = made.inputs.values().map(|port| (port.name.clone(), port.width)).collect();
         let outputs = made.outputs.values().map(|port| port.name.clone()).collect();
-        Placed { stage, instance: m.instance(design, module, &stage.part.name()), inputs, outputs }
+        let software = hardware.software_ports(stage.part).into_iter().map(|port| port.object).collect();
+        let instance = m.instance(design, module, &stage.part.name());
+        Placed { stage, instance, software, inputs, outputs }
     }
 
-    /// Connects it: `given` are the values of the ports that the device drives. The rest become ports of the device.
+    /// Whether a port is one by which software reaches an object.
+    fn is_of_software(&self, name: &str) -> bool {
+        let of = |object: &String| name.strip_prefix(object.as_str()).and_then(|rest| rest.strip_prefix('.'));
+        let ports = [
+            "write_enable",
+            "write_address",
+            "write_data",
+            "read_enable",
+            "read_address",
+            "read_data",
+            "pending",
+        ];
+        self.software.iter().filter_map(of).any(|rest| ports.contains(&rest))
+    }
+
+    /// Connects it: `given` are the values of the ports that the device drives. Those of software are connected with the registers later.
+    /// The rest, of objects without units, become ports of the device.
     pub(super) fn connect(&self, m: &mut ModuleBuilder, given: &BTreeMap<String, NodeId>) {
         let part = self.stage.part.name();
-        for (name, width) in &self.inputs {
+        for (name, width) in self.inputs.iter().filter(|(name, _)| !self.is_of_software(name)) {
             let value = match given.get(name) {
                 Some(value) => *value,
                 None => m.input(&format!("{part}.{name}"), *width),
@@ -41,7 +62,8 @@ impl<'a> Placed<'a> {
         }
         let ports = &self.stage.ports;
         for name in &self.outputs {
-            if name != "out_valid" && name != "ready" && !ports.outputs.contains(name) {
+            let is_used = name == "out_valid" || name == "ready" || ports.outputs.contains(name);
+            if !is_used && !self.is_of_software(name) {
                 let value = m.output_of(self.instance, name);
                 m.output(&format!("{part}.{name}"), value);
             }

@@ -21,6 +21,27 @@ pub trait RegisterAccess {
     /// # Errors
     /// The device cannot be reached.
     fn write(&mut self, offset: u32, value: u32) -> Result<(), Self::Error>;
+
+    /// Whether others may write the registers between two requests.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Reads so many registers from one on; where a request takes long, as one.
+    ///
+    /// # Errors
+    /// The device cannot be reached.
+    fn read_many(&mut self, offset: u32, registers: u32) -> Result<Vec<u32>, Self::Error> {
+        (0..registers).map(|number| self.read(offset + 4 * number)).collect()
+    }
+
+    /// Writes registers in this order; where a request takes long, as one.
+    ///
+    /// # Errors
+    /// The device cannot be reached; some may be written.
+    fn write_many(&mut self, writes: &[(u32, u32)]) -> Result<(), Self::Error> {
+        writes.iter().try_for_each(|(offset, value)| self.write(*offset, *value))
+    }
 }
 
 /// Why a device does not do what it should.
@@ -61,6 +82,8 @@ impl<E: fmt::Debug + fmt::Display> std::error::Error for MapError<E> {}
 
 /// So often a register is read until something has ended; each takes as long as the access.
 const POLLS: u32 = 100_000;
+/// Most words of queues that are taken at once.
+const MAX_TAKEN: usize = 64;
 
 /// A device by its registers.
 #[derive(Debug)]
@@ -110,22 +133,27 @@ impl<A: RegisterAccess> RegisterDevice<A> {
     pub fn read_word(&mut self, port: usize, address: u64) -> Result<Bits, MapError<A::Error>> {
         let of = self.map.ports.get(port).filter(|of| of.readable && address < of.words);
         let width = of.ok_or(MapError::NoPort(port))?.width;
-        self.choose(port, address)?;
-        self.put(Field::Command.offset(), RegisterMap::READ)?;
-        let mut polls = 0;
-        while self.get(Field::Status)? & 1 != 0 {
-            polls += 1;
-            if polls == POLLS {
-                return Err(MapError::Stuck);
+        let mut writes = self.choose(port, address);
+        writes.push((Field::Command.offset(), RegisterMap::READ));
+        self.put(&writes)?;
+        let chosen = [port as u32, address as u32];
+        let first = if self.access.is_shared() { Field::Port.offset() } else { Field::Status.offset() };
+        let status = ((Field::Status.offset() - first) / 4) as usize;
+        let skipped = (RegisterMap::DATA - first) / 4;
+        for _ in 0..POLLS {
+            // The data are read after the status, so they are those of a read that had ended.
+            let read =
+                self.access.read_many(first, skipped + width.div_ceil(32)).map_err(MapError::Access)?;
+            if status > 0 && !read.starts_with(&chosen) {
+                // Another one has chosen another word meanwhile.
+                self.put(&writes)?;
+            } else if read.get(status).is_some_and(|status| status & 1 == 0) {
+                let parts = read[skipped as usize..].iter().map(|value| Bits::new(32, (*value).into()));
+                let word = parts.reduce(|low, high| high.concat(&low)).unwrap_or_else(|| Bits::zero(width));
+                return Ok(word.zero_extend(width));
             }
         }
-        let mut word: Option<Bits> = None;
-        for number in 0..width.div_ceil(32) {
-            let value = self.access.read(RegisterMap::DATA + 4 * number).map_err(MapError::Access)?;
-            let part = Bits::new(32, value.into());
-            word = Some(word.map_or(part.clone(), |low| part.concat(&low)));
-        }
-        Ok(word.map_or_else(|| Bits::zero(width), |word| word.zero_extend(width)))
+        Err(MapError::Stuck)
     }
 
     /// Writes a word of a port, all of it at once.
@@ -135,27 +163,65 @@ impl<A: RegisterAccess> RegisterDevice<A> {
     pub fn write_word(&mut self, port: usize, address: u64, word: &Bits) -> Result<(), MapError<A::Error>> {
         let of = self.map.ports.get(port).filter(|of| of.writable && address < of.words);
         let width = of.ok_or(MapError::NoPort(port))?.width;
-        self.choose(port, address)?;
+        let mut writes = self.choose(port, address);
         let limbs = word.limbs().flat_map(|limb| [limb as u32, (limb >> 32) as u32]);
         // What is narrower than the port leaves the rest as it is: nothing reads it.
         for (number, value) in (0..word.width().min(width).div_ceil(32)).zip(limbs) {
-            self.put(RegisterMap::DATA + 4 * number, value)?;
+            writes.push((RegisterMap::DATA + 4 * number, value));
         }
-        self.put(Field::Command.offset(), RegisterMap::WRITE | RegisterMap::NEXT)?;
+        writes.push((Field::Command.offset(), RegisterMap::WRITE | RegisterMap::NEXT));
+        self.put(&writes)?;
         self.address = Some(address + 1);
         Ok(())
     }
 
-    fn choose(&mut self, port: usize, address: u64) -> Result<(), MapError<A::Error>> {
-        if self.port != Some(port) {
-            self.put(Field::Port.offset(), port as u32)?;
-            self.port = Some(port);
+    /// What an interrupt asks for: takes the words of queues that have something and may raise it, at most [`MAX_TAKEN`], each with the
+    /// number of its port. The registers are then as they were, so that others who use them do not notice.
+    ///
+    /// # Errors
+    /// [`MapError`].
+    pub fn take_interrupts(&mut self) -> Result<Vec<(usize, Bits)>, MapError<A::Error>> {
+        let mut taken = Vec::new();
+        let first = Field::Pending.offset();
+        let all = self.access.read_many(first, (RegisterMap::DATA - first) / 4 + self.map.words());
+        let before = all.map_err(MapError::Access)?;
+        let [mut pending, enabled, port, address, ..] = before[..] else { return Ok(taken) };
+        if pending & enabled == 0 {
+            return Ok(taken);
         }
-        if self.address != Some(address) {
-            self.put(Field::Address.offset(), address as u32)?;
-            self.address = Some(address);
+        let queues = self.map.queues().filter_map(|queue| self.map.port(&queue.object));
+        let queues: Vec<usize> = queues.collect();
+        while pending & enabled != 0 && taken.len() < MAX_TAKEN {
+            let Some(queue) = queues.get((pending & enabled).trailing_zeros() as usize) else { break };
+            (self.port, self.address) = (None, None);
+            let word = self.read_word(*queue, 0)?;
+            if word.bit(word.width() - 1) {
+                taken.push((*queue, word));
+            }
+            pending = self.get(Field::Pending)?;
         }
-        Ok(())
+        let data = (before.len() as u32).saturating_sub(self.map.words()) as usize;
+        let mut writes = vec![(Field::Port.offset(), port), (Field::Address.offset(), address)];
+        writes
+            .extend((0..).zip(&before[data..]).map(|(number, word)| (RegisterMap::DATA + 4 * number, *word)));
+        self.put(&writes)?;
+        (self.port, self.address) = (None, None);
+        Ok(taken)
+    }
+
+    /// The writes that choose a word.
+    fn choose(&mut self, port: usize, address: u64) -> Vec<(u32, u32)> {
+        let mut writes = Vec::new();
+        if self.access.is_shared() {
+            (self.port, self.address) = (None, None);
+        }
+        if self.port.replace(port) != Some(port) {
+            writes.push((Field::Port.offset(), port as u32));
+        }
+        if self.address.replace(address) != Some(address) {
+            writes.push((Field::Address.offset(), address as u32));
+        }
+        writes
     }
 
     fn get(&mut self, field: Field) -> Result<u32, MapError<A::Error>> {
@@ -163,8 +229,8 @@ impl<A: RegisterAccess> RegisterDevice<A> {
     }
 
     /// After an error nothing is known of the registers.
-    fn put(&mut self, offset: u32, value: u32) -> Result<(), MapError<A::Error>> {
-        let written = self.access.write(offset, value).map_err(MapError::Access);
+    fn put(&mut self, writes: &[(u32, u32)]) -> Result<(), MapError<A::Error>> {
+        let written = self.access.write_many(writes).map_err(MapError::Access);
         if written.is_err() {
             (self.port, self.address) = (None, None);
         }
@@ -177,6 +243,10 @@ impl<A: RegisterAccess> SoftwareAccess for RegisterDevice<A> {
 
     fn write(&mut self, port: usize, address: u64, word: &Bits) -> Result<(), Self::Error> {
         self.write_word(port, address, word)
+    }
+
+    fn read(&mut self, words: &[(usize, u64)]) -> Result<Vec<Bits>, Self::Error> {
+        words.iter().map(|(port, address)| self.read_word(*port, *address)).collect()
     }
 
     fn use_bank(&mut self, bank: bool) -> Result<(), Self::Error> {

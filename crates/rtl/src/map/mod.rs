@@ -86,6 +86,19 @@ pub struct RegisterMap {
     pub ports: Vec<SoftwarePort>,
     /// What the words of tables are.
     pub tables: Vec<TableMap>,
+    /// Words that have names of their own.
+    pub names: Vec<WordName>,
+}
+
+/// The name of a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WordName {
+    /// As `port0.rx_frames`.
+    pub name: String,
+    /// The number of its port.
+    pub port: usize,
+    /// The number of the word.
+    pub address: u64,
 }
 
 /// The words of a table.
@@ -115,19 +128,13 @@ impl RegisterMap {
     /// A command: then the address is one more.
     pub const NEXT: u32 = 4;
 
-    /// The registers of a program with these ports. Of ports with one name, as of a table that two stages look up, there is one.
-    /// `units` are those of tables.
+    /// The registers of a program with these ports. `units` are those of tables.
     pub fn new(
         program: &Program,
-        ports: impl IntoIterator<Item = SoftwarePort>,
+        ports: Vec<SoftwarePort>,
         units: &[TableUnit],
+        names: Vec<WordName>,
     ) -> RegisterMap {
-        let mut kept: Vec<SoftwarePort> = Vec::new();
-        for port in ports {
-            if kept.iter().all(|other| other.object != port.object) {
-                kept.push(port);
-            }
-        }
         // FNV-1a.
         let mut cookie = 0xcbf2_9ce4_8422_2325_u64;
         let mut take = |text: &str| {
@@ -136,19 +143,34 @@ impl RegisterMap {
             }
         };
         take(&program.to_string());
-        kept.iter().for_each(|port| take(&format!("{port:?}")));
+        ports.iter().for_each(|port| take(&format!("{port:?}")));
+        names.iter().for_each(|name| take(&format!("{name:?}")));
         let table = |unit: &TableUnit| {
             let name = &program.tables[unit.table].name;
-            let port = kept.iter().position(|port| port.object == *name && port.kind == PortKind::Table)?;
+            let port = ports.iter().position(|port| port.object == *name && port.kind == PortKind::Table)?;
             Some(TableMap { port, kind: unit.kind.name(), areas: unit.areas() })
         };
         let tables = units.iter().filter_map(table).collect();
-        RegisterMap { program: program.name.clone(), cookie, ports: kept, tables }
+        RegisterMap { program: program.name.clone(), cookie, ports, tables, names }
     }
 
     /// The number of a port.
     pub fn port(&self, object: &str) -> Option<usize> {
         self.ports.iter().position(|port| port.object == object)
+    }
+
+    /// The number of a port and of a word of it, by name: of a word that has a name, of an object (its word 0), or of a word of an object
+    /// as `ingress.packets[7]`.
+    pub fn find(&self, name: &str) -> Option<(usize, u64)> {
+        if let Some(found) = self.names.iter().find(|word| word.name == name) {
+            return Some((found.port, found.address));
+        }
+        if let Some(port) = self.port(name) {
+            return Some((port, 0));
+        }
+        let (object, index) = name.strip_suffix(']')?.rsplit_once('[')?;
+        let (port, address) = (self.port(object)?, index.parse().ok()?);
+        (address < self.ports[port].words).then_some((port, address))
     }
 
     /// How many data registers there are: as the widest word needs, at least one.

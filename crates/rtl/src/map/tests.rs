@@ -47,7 +47,7 @@ fn program() -> Arc<Program> {
 fn device(program: &Program, unit: &TableUnit, bus: Bus) -> (RegisterMap, Design) {
     let (ports, bank) = crate::assemble::software_ports(program, &[unit]);
     let ports: Vec<SoftwarePort> = ports.into_iter().map(|(_, port)| port).chain(bank.clone()).collect();
-    let map = RegisterMap::new(program, ports.clone(), std::slice::from_ref(unit));
+    let map = RegisterMap::new(program, ports.clone(), std::slice::from_ref(unit), Vec::new());
     let mut design = map.design(bus);
     let control = design.top().unwrap();
     let table = design.add(unit.module(program, "unit"));
@@ -231,9 +231,8 @@ fn registers_are_hardware() {
         port("ingress.t", PortKind::Table, 200, false, true),
         port("ingress.c", PortKind::Counter, 96, true, true),
         port("egress.q", PortKind::Queue, 33, true, false),
-        port("ingress.c", PortKind::Counter, 96, true, true),
     ];
-    let map = RegisterMap::new(&program(), ports, &[]);
+    let map = RegisterMap::new(&program(), ports.to_vec(), &[], Vec::new());
     assert_eq!((map.ports.len(), map.words(), map.size()), (3, 7, 128));
     for bus in [Bus::Axi4Lite, Bus::AvalonMm] {
         let design = map.design(bus);
@@ -281,8 +280,12 @@ fn texts_name_every_port() {
     };
     let map = RegisterMap::new(
         &program(),
-        map.ports.into_iter().chain([odd.clone(), SoftwarePort { object: "a__/ | b".into(), ..odd }]),
+        map.ports
+            .into_iter()
+            .chain([odd.clone(), SoftwarePort { object: "a__/ | b".into(), ..odd }])
+            .collect(),
         &[],
+        Vec::new(),
     );
     let (header, markdown) = (map.header(), map.markdown());
     for text in ["#define MILLRACE_COMMAND 0x28", "#define MILLRACE_DATA 0x40", "MILLRACE_COOKIE 0x"] {

@@ -90,6 +90,16 @@ impl RegisterMap {
             let _ = writeln!(text, "#define MILLRACE_PORT_{name}_WORDS {}", port.words);
             let _ = writeln!(text, "#define MILLRACE_PORT_{name}_BITS {}", port.width);
         }
+        if !self.names.is_empty() {
+            let _ = writeln!(
+                text,
+                "\n/* Words with names of their own, of the ports that are named after the slash. */"
+            );
+        }
+        for word in &self.names {
+            let (name, object) = (c_name(&word.name), plain(&self.ports[word.port].object));
+            let _ = writeln!(text, "#define MILLRACE_WORD_{name} {} /* / {object} */", word.address);
+        }
         text.push_str("\n#endif\n");
         text
     }
@@ -134,6 +144,12 @@ impl RegisterMap {
                 "| {number} | {kind} | `{object}` | {} | {} | {access} |",
                 port.words, port.width
             );
+        }
+        if !self.names.is_empty() {
+            let _ = writeln!(text, "\n## Words\n\n| port | word | name |\n| --- | --- | --- |");
+        }
+        for word in &self.names {
+            let _ = writeln!(text, "| {} | {} | `{}` |", word.port, word.address, plain(&word.name));
         }
         if !self.tables.is_empty() {
             let _ = writeln!(

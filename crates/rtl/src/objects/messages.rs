@@ -83,6 +83,7 @@ impl ObjectUnit {
         m.set_next(tail, next);
         m.set_enable(tail, push);
         let some = m.reduce_or(count);
+        m.output("pending", some);
         let is_queue = m.not(address);
         let pop = m.all(&[read, is_queue, some]);
         let taken = m.read_clocked(memory, first, Some(pop));

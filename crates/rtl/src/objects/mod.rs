@@ -24,7 +24,7 @@ pub(crate) use messages::{Message, number_width, width as message_width};
 pub(crate) use meter::Measure;
 use meter::part as meter_part;
 pub(crate) use random::{RANDOM_LATENCY, xorshift};
-pub(crate) use sync::{Synced, bring_back};
+pub(crate) use sync::{Changes, Synced};
 
 #[cfg(test)]
 mod tests;

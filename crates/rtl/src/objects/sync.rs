@@ -1,16 +1,13 @@
-//! Units in simulation and the objects of the switch: kept equal.
+//! What software knows of the unit of an object: which words control has changed, and what frames have made of the others.
 //!
-//! What control has written since the last frame goes into the units through their ports, as software does it for a device; what a
-//! frame changed there is read through these ports and brought back. Only cells that the frame asked for are read, and control is
-//! looked at as a whole only after it has written.
+//! What control has written goes into the unit, what a frame changed there is read and brought back to the objects of the switch. Control
+//! is looked at as a whole only after it has written.
 
 use super::{Kind, Measure, ObjectUnit, account, messages, meter_part};
-use crate::model::{Model, Port};
-use crate::software_port::READ_LATENCY;
+use crate::driver::SoftwareAccess;
 use crate::stage::{ObjectKey, Unit, crc_parameters, input_width};
 use crate::tables::Full;
 use crate::units::Objects;
-use millrace_netlist::SignalKind;
 use millrace_pipeline::{Bits, EntryMatch, Type};
 use millrace_state::{
     AccountConfig, AccountTest, CounterRef, CounterValue, Meter, MeterConfig, MeterRates, MeterRef, Rate,
@@ -21,18 +18,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Steps of a unit of tokens.
 const STEPS: u128 = 1_000_000_000_000_000;
 
-/// A unit of a stage, and what is known of it.
+/// A unit, and what is known of it.
+#[derive(Debug)]
 pub(crate) struct Synced {
     pub(crate) unit: ObjectUnit,
-    write: [Option<Port>; 3],
-    read: [Option<Port>; 3],
     /// The words of the unit, in limbs.
     known: Vec<u64>,
     limbs: usize,
     seen: Option<Written>,
-    /// Cells that the frame may have changed.
+    /// The cells that belong to entries, and the matches of these.
+    entries: BTreeMap<u64, Vec<EntryMatch>>,
+    /// Cells that frames may have changed.
     touched: BTreeSet<u64>,
-    /// Messages that the frame has sent.
+    /// Messages that frames have sent.
     sent: u64,
     lost: u64,
     /// Requests that came to the unit.
@@ -40,19 +38,20 @@ pub(crate) struct Synced {
     pub(crate) requests: u64,
 }
 
+/// Words that control has changed.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    pub(crate) words: Vec<(u64, Bits)>,
+    entries: BTreeMap<u64, Vec<EntryMatch>>,
+    written: Written,
+}
+
 /// Words of a unit that were read, by their addresses: before and now.
 type Changed = BTreeMap<u64, (Bits, Bits)>;
 
 impl Synced {
-    pub(crate) fn new(unit: ObjectUnit, model: &Model) -> Synced {
+    pub(crate) fn new(unit: ObjectUnit) -> Synced {
         let port = unit.port();
-        let input = |what: &str| model.port(SignalKind::Input, &port.port(what));
-        let write = ["write_enable", "write_address", "write_data"].map(input);
-        let read = [
-            input("read_enable"),
-            input("read_address"),
-            model.port(SignalKind::Output, &port.port("read_data")),
-        ];
         let limbs = port.width.div_ceil(64) as usize;
         let known = match &unit.kind {
             // Nothing is kept of what is only read once.
@@ -65,11 +64,10 @@ impl Synced {
         };
         Synced {
             unit,
-            write,
-            read,
             known,
             limbs,
             seen: None,
+            entries: BTreeMap::new(),
             touched: BTreeSet::new(),
             sent: 0,
             lost: 0,
@@ -96,36 +94,78 @@ impl Synced {
         }
     }
 
-    /// Writes what control has written since this was asked last.
+    /// The words that control has changed since this was asked last, and whether it has written at all; `all` asks for every word.
     ///
     /// # Errors
     /// The unit has no room for what there is.
-    pub(crate) fn write(&mut self, state: &State, model: &mut Model) -> Result<(), Full> {
-        let tables = state.tables();
-        let written = state.written(&tables);
+    pub(crate) fn changes(&self, state: &State, tables: &Tables, all: bool) -> Result<Option<Changes>, Full> {
+        let written = state.written(tables);
         let written = match self.unit.key {
             ObjectKey::DirectCounter(_) | ObjectKey::DirectMeter(_) => written,
             ObjectKey::Counter(_) => written.to_arrays(),
             _ => written.to_objects(),
         };
-        if self.seen == Some(written) {
-            return Ok(());
+        if self.seen == Some(written) && !all {
+            return Ok(None);
         }
-        let words = self.words(state, &tables)?;
-        drop(tables);
-        self.seen = Some(written);
-        let [Some(enable), Some(address), Some(data)] = self.write else { return Ok(()) };
-        for (at, word) in words {
-            if self.known(at) != word {
-                self.note(at, &word);
-                model.set_u64(enable, 1);
-                model.set_u64(address, at);
-                model.set(data, &word);
-                model.step();
+        let mut words = self.words(state, tables)?;
+        let entries = self.cells_of_entries(tables);
+        // What an entry has counted that is gone, or another one now.
+        let is_new = |cell: u64| {
+            self.entries.get(&cell).is_some_and(|before| entries.get(&cell).is_some_and(|now| now != before))
+        };
+        let gone: Vec<u64> =
+            self.entries.keys().copied().filter(|cell| !entries.contains_key(cell)).collect();
+        let parts = self.parts();
+        words.retain(|(at, word)| all || is_new(at / parts) || self.known(*at) != *word);
+        let zero = Bits::zero(self.unit.port().width);
+        for cell in gone {
+            words.extend((0..parts).map(|part| (cell * parts + part, zero.clone())));
+        }
+        Ok(Some(Changes { words, entries, written }))
+    }
+
+    /// Notes that they are written.
+    pub(crate) fn wrote(&mut self, changes: Changes) {
+        for (at, word) in &changes.words {
+            self.note(*at, word);
+        }
+        (self.entries, self.seen) = (changes.entries, Some(changes.written));
+    }
+
+    /// Words of a cell.
+    fn parts(&self) -> u64 {
+        match self.unit.kind {
+            Kind::Meter { .. } => meter_part::ALL,
+            _ => 1,
+        }
+    }
+
+    fn cells_of_entries(&self, tables: &Tables) -> BTreeMap<u64, Vec<EntryMatch>> {
+        match self.unit.key {
+            ObjectKey::DirectCounter(table) | ObjectKey::DirectMeter(table) => {
+                tables.entries(table).map(|entry| (entry.index.0.into(), entry.matches)).collect()
             }
+            _ => BTreeMap::new(),
         }
-        model.set_u64(enable, 0);
-        Ok(())
+    }
+
+    /// Whether frames may have changed anything.
+    pub(crate) fn is_touched(&self) -> bool {
+        !self.touched.is_empty() || self.sent > 0
+    }
+
+    /// From now on frames may have changed everything that frames change.
+    pub(crate) fn touch_all(&mut self) {
+        match self.unit.key {
+            ObjectKey::DirectCounter(_) | ObjectKey::DirectMeter(_) => {
+                self.touched.extend(self.entries.keys())
+            }
+            ObjectKey::Counter(_) | ObjectKey::Meter(_) | ObjectKey::Register(_) => {
+                self.touched.extend(0..self.cells());
+            }
+            _ => {}
+        }
     }
 
     fn measure(&self) -> Measure {
@@ -240,8 +280,8 @@ impl Synced {
         }
     }
 
-    /// The addresses of what the frame may have changed.
-    fn to_read(&self) -> Vec<u64> {
+    /// The addresses of what frames may have changed.
+    pub(crate) fn to_read(&self) -> Vec<u64> {
         match self.unit.kind {
             Kind::Meter { .. } => {
                 const PARTS: [u64; 5] = [
@@ -263,17 +303,15 @@ impl Synced {
     }
 
     /// Takes the words that were read.
-    fn bring(&mut self, read: Vec<(u64, Bits)>, objects: &mut Objects<'_>) {
+    pub(crate) fn bring(&mut self, read: Vec<(u64, Bits)>, objects: &mut Objects<'_>) {
         if let Kind::Messages { messages, .. } = &self.unit.kind {
             let messages = messages.clone();
             for (at, word) in read {
                 match at {
-                    0 => self.send(&messages, &word, objects),
-                    _ => {
-                        let lost = word.to_u64_saturating();
-                        objects.effects.lose(lost.wrapping_sub(self.lost));
-                        self.lost = lost;
+                    0 => {
+                        self.send(&messages, &word, objects);
                     }
+                    _ => self.lose(&word, objects),
                 }
             }
             self.sent = 0;
@@ -292,14 +330,50 @@ impl Synced {
         }
     }
 
-    fn send(&self, messages: &[messages::Message], word: &Bits, objects: &mut Objects<'_>) {
+    /// Takes all messages that wait; none of other units. `port` is its number.
+    pub(crate) fn take_messages<D: SoftwareAccess>(
+        &mut self,
+        port: usize,
+        objects: &mut Objects<'_>,
+        device: &mut D,
+    ) -> Result<(), D::Error> {
+        let Kind::Messages { messages, depth } = &self.unit.kind else { return Ok(()) };
+        let (messages, depth) = (messages.clone(), *depth);
+        // As many as the queue holds: more of them may come meanwhile.
+        for _ in 0..depth {
+            let read = device.read(&[(port, 0)])?;
+            if !read.first().is_some_and(|word| self.send(&messages, word, objects)) {
+                break;
+            }
+        }
+        if let Some(word) = device.read(&[(port, 1)])?.first() {
+            self.lose(word, objects);
+        }
+        Ok(())
+    }
+
+    /// Takes a message by its word.
+    pub(crate) fn take_message(&self, word: &Bits, objects: &mut Objects<'_>) {
+        if let Kind::Messages { messages, .. } = &self.unit.kind {
+            self.send(messages, &word.zero_extend(self.unit.port().width), objects);
+        }
+    }
+
+    fn lose(&mut self, word: &Bits, objects: &mut Objects<'_>) {
+        let lost = word.to_u64_saturating();
+        objects.effects.lose(lost.wrapping_sub(self.lost));
+        self.lost = lost;
+    }
+
+    /// Sends the message of a word; says whether there is one.
+    fn send(&self, messages: &[messages::Message], word: &Bits, objects: &mut Objects<'_>) -> bool {
         let top = word.width() - 1;
         if word.slice(top, top).is_zero() {
-            return;
+            return false;
         }
         let width = messages::width(&self.unit.kind);
         let number = word.slice(width - 1, width - messages::number_width(messages)).to_u64_saturating();
-        let Some(message) = messages.get(number as usize) else { return };
+        let Some(message) = messages.get(number as usize) else { return true };
         let mut low = message.width();
         let mut inputs = Vec::new();
         for ty in &message.values {
@@ -308,6 +382,7 @@ impl Synced {
             inputs.push((word.slice(high - 1, low), *ty));
         }
         objects.access(&message.unit, &inputs, 0);
+        true
     }
 
     /// Brings a cell back.
@@ -355,38 +430,6 @@ impl Synced {
             Measure::Packets | Measure::Bytes => rates(&word),
         };
         state.bring_meter(meter, cell, Meter::with(config, [bucket(0), bucket(1)], last), counts);
-    }
-}
-
-/// Brings back what a frame changed in all units of a stage. All are read at once.
-pub(crate) fn bring_back(units: &mut [Synced], model: &mut Model, objects: &mut Objects<'_>) {
-    /// Cycles until what a frame asked for in its last cycle is done.
-    const DONE: u32 = 12;
-    let asked: Vec<Vec<u64>> = units.iter().map(Synced::to_read).collect();
-    let most = asked.iter().map(Vec::len).max().unwrap_or(0);
-    if most == 0 {
-        return;
-    }
-    for _ in 0..DONE {
-        model.step();
-    }
-    let mut read: Vec<Vec<(u64, Bits)>> = vec![Vec::new(); units.len()];
-    for cycle in 0..most + READ_LATENCY as usize {
-        for ((unit, asked), read) in units.iter().zip(&asked).zip(&mut read) {
-            let [Some(enable), Some(address), Some(data)] = unit.read else { continue };
-            model.set_u64(enable, u64::from(cycle < asked.len()));
-            if let Some(at) = asked.get(cycle) {
-                model.set_u64(address, *at);
-            }
-            let came = cycle.checked_sub(READ_LATENCY as usize).and_then(|before| asked.get(before));
-            if let Some(at) = came {
-                read.push((*at, model.get(data)));
-            }
-        }
-        model.step();
-    }
-    for (unit, read) in units.iter_mut().zip(read) {
-        unit.bring(read, objects);
     }
 }
 

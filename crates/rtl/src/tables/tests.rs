@@ -204,6 +204,10 @@ impl SoftwareAccess for Wires {
         Ok(())
     }
 
+    fn read(&mut self, words: &[(usize, u64)]) -> Result<Vec<Bits>, Infallible> {
+        unreachable!("a table has no words to read: {words:?}")
+    }
+
     fn use_bank(&mut self, bank: bool) -> Result<(), Infallible> {
         self.sim.set_u64(self.bank.expect("a unit with words"), bank.into());
         self.after = true;
@@ -755,6 +759,9 @@ fn a_device_that_came_back_gets_all_words() {
             self.1 = self.1.checked_sub(1).ok_or("gone")?;
             self.0.insert(address, word.clone());
             Ok(())
+        }
+        fn read(&mut self, words: &[(usize, u64)]) -> Result<Vec<Bits>, &'static str> {
+            unreachable!("a table has no words to read: {words:?}")
         }
         fn use_bank(&mut self, _: bool) -> Result<(), &'static str> {
             Ok(())

@@ -1,0 +1,95 @@
+//! Options that say what a hardware device is like.
+
+use clap::{Args, ValueEnum};
+use millrace_rtl::DeviceOptions;
+use millrace_rtl::device::Link;
+use millrace_rtl::map::Bus;
+
+/// A whole device around the stages of a program.
+#[derive(Debug, Args)]
+pub(crate) struct DeviceArgs {
+    /// Ports of the device; 4 if not given
+    #[arg(long, value_name = "N")]
+    ports: Option<u32>,
+    /// What its ports are connected to; streams if not given
+    #[arg(long, value_enum)]
+    link: Option<LinkKind>,
+    /// Bits of a beat of its streams: 64 (if not given), 128, 256 or 512
+    #[arg(long, value_name = "BITS")]
+    width: Option<u32>,
+    /// Frames that each port holds of those that came in; 16 if not given
+    #[arg(long, value_name = "N")]
+    slots: Option<u32>,
+    /// Bytes of the longest frame; 2048 if not given
+    #[arg(long, value_name = "BYTES")]
+    longest: Option<u32>,
+    /// Queues of each port; 4 if not given
+    #[arg(long, value_name = "N")]
+    queues: Option<u32>,
+    /// Frames of each queue; 32 if not given
+    #[arg(long, value_name = "N")]
+    depth: Option<u32>,
+    /// The bus of its registers; AXI4-Lite if not given
+    #[arg(long, value_enum)]
+    bus: Option<BusKind>,
+}
+
+/// What a port is connected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LinkKind {
+    /// AXI4-Streams
+    Stream,
+    /// MACs of 10 Gbit/s on XGMII
+    Xgmii,
+}
+
+/// A bus of registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum BusKind {
+    /// AXI4-Lite
+    #[value(name = "axi4-lite")]
+    Axi4Lite,
+    /// Avalon-MM
+    AvalonMm,
+}
+
+impl DeviceArgs {
+    pub(crate) fn options(&self) -> DeviceOptions {
+        let usual = DeviceOptions::default();
+        let link = match self.link {
+            None => usual.link,
+            Some(LinkKind::Stream) => Link::Stream,
+            Some(LinkKind::Xgmii) => Link::Xgmii,
+        };
+        let bus = match self.bus {
+            None => usual.bus,
+            Some(BusKind::Axi4Lite) => Bus::Axi4Lite,
+            Some(BusKind::AvalonMm) => Bus::AvalonMm,
+        };
+        DeviceOptions {
+            ports: self.ports.unwrap_or(usual.ports),
+            width: self.width.unwrap_or(usual.width),
+            link,
+            slots: self.slots.unwrap_or(usual.slots),
+            frame: self.longest.unwrap_or(usual.frame),
+            queues: self.queues.unwrap_or(usual.queues),
+            depth: self.depth.unwrap_or(usual.depth),
+            bus,
+        }
+    }
+
+    /// One of them that was given, if any was.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let all = [
+            (self.ports.is_some(), "--ports"),
+            (self.link.is_some(), "--link"),
+            (self.width.is_some(), "--width"),
+            (self.slots.is_some(), "--slots"),
+            (self.longest.is_some(), "--longest"),
+            (self.queues.is_some(), "--queues"),
+            (self.depth.is_some(), "--depth"),
+            (self.bus.is_some(), "--bus"),
+        ];
+        all.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
+    }
+}

@@ -1,0 +1,364 @@
+//! The registers of a device: one map for the units of all stages and for what the device has itself, at one bus.
+
+use super::DeviceOptions;
+use super::parts::import;
+use super::shape::Shape;
+use super::stages::Placed;
+use crate::assemble::bank_port;
+use crate::driver::Driver;
+use crate::groups::{GROUPS, GroupWords, NODE_WIDTH, NODES, group_width};
+use crate::hardware::{Hardware, Reached, ReachedUnit};
+use crate::map::{RegisterMap, WordName};
+use crate::objects::Synced;
+use crate::software_port::{PortKind, READ_LATENCY, SoftwarePort};
+use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId, RegisterId};
+
+/// What the device has itself for software, while it is built.
+pub(super) struct Control {
+    /// The bank that frames meet that come in.
+    pub(super) bank: NodeId,
+    bank_register: RegisterId,
+    /// Whether software writes the bank in this cycle.
+    pub(super) bank_written: NodeId,
+    bank_written_register: RegisterId,
+    settings: Vec<Setting>,
+    /// What software reads, and what it is called.
+    counters: Vec<(String, NodeId)>,
+    tables: Vec<(SoftwarePort, [RegisterId; 3])>,
+}
+
+/// A register that software writes.
+struct Setting {
+    name: String,
+    /// Whether it is one of the wide ones: addresses of stations.
+    is_station: bool,
+    register: RegisterId,
+    value: NodeId,
+}
+
+/// Bits of settings, and of what software reads.
+const WORD: u32 = 32;
+/// Bits of the address of a station.
+const STATION: u32 = 48;
+
+impl Control {
+    pub(super) fn new(m: &mut ModuleBuilder) -> Control {
+        let (bank_register, bank) = m.register("bank", 1, Some(0));
+        let (bank_written_register, bank_written) = m.register("bank_written", 1, Some(0));
+        Control {
+            bank,
+            bank_register,
+            bank_written,
+            bank_written_register,
+            settings: Vec::new(),
+            counters: Vec::new(),
+            tables: Vec::new(),
+        }
+    }
+
+    /// A register that software writes; gives its value.
+    pub(super) fn setting(&mut self, m: &mut ModuleBuilder, name: &str, width: u32, reset: u128) -> NodeId {
+        let plain = name.replace('.', "_");
+        let (register, value) = m.register(&format!("set_{plain}"), width, Some(reset));
+        self.settings.push(Setting { name: name.to_owned(), is_station: width > WORD, register, value });
+        value
+    }
+
+    /// A number that software reads.
+    pub(super) fn shows(&mut self, name: &str, value: NodeId) {
+        self.counters.push((name.to_owned(), value));
+    }
+
+    /// A memory that software writes; gives enable, address and data.
+    pub(super) fn memory(
+        &mut self,
+        m: &mut ModuleBuilder,
+        name: &str,
+        kind: PortKind,
+        (words, width): (u32, u32),
+    ) -> [NodeId; 3] {
+        let port = SoftwarePort {
+            object: name.to_owned(),
+            kind,
+            words: words.into(),
+            width,
+            readable: false,
+            writable: true,
+        };
+        let (enable_register, enable) = m.register(&format!("{name}_write_enable"), 1, Some(0));
+        let (address_register, address) =
+            m.register(&format!("{name}_write_address"), port.address_width(), None);
+        let (data_register, data) = m.register(&format!("{name}_write_data"), width, None);
+        self.tables.push((port, [enable_register, address_register, data_register]));
+        [enable, address, data]
+    }
+
+    /// Adds the registers, and connects everything with them. `settled` says that no frame meets another bank than those that come.
+    pub(super) fn finish(
+        self,
+        m: &mut ModuleBuilder,
+        design: &mut Design,
+        (hardware, options): (&Hardware, &DeviceOptions),
+        stages: &[&Placed<'_>],
+        settled: NodeId,
+    ) -> Software {
+        let (map, places) = self.map(hardware);
+        let made = map.design(options.bus);
+        let module = import(design, &made);
+        let control = m.instance(design, module, "control");
+        connect_bus(m, design, &map, control);
+        let mut pending = Vec::new();
+        for (port, reached) in map.ports.iter().zip(&places.reached) {
+            if !matches!(reached.what, ReachedUnit::Bank) {
+                pending.extend(connect_stages(m, (control, port), (hardware, reached), stages));
+            }
+        }
+        if !pending.is_empty() {
+            pending.truncate(32);
+            pending.reverse();
+            let all = m.concat(&pending);
+            m.connect(control, "pending", all);
+        }
+        let mut core = Core { m, control, map: &map };
+        core.bank(places.bank, &self, settled);
+        for ((port, registers), number) in self.tables.iter().zip(&places.tables) {
+            let object = &map.ports[*number];
+            for (what, register) in ["write_enable", "write_address", "write_data"].into_iter().zip(registers)
+            {
+                let value = core.m.output_of(control, &object.port(what));
+                core.m.set_next(*register, value);
+            }
+            debug_assert_eq!(port.width, object.width);
+        }
+        core.settings(places.settings, self.settings.iter().filter(|setting| !setting.is_station));
+        core.settings(places.stations, self.settings.iter().filter(|setting| setting.is_station));
+        let counters: Vec<NodeId> = self.counters.iter().map(|(_, value)| *value).collect();
+        core.reads(places.counters, &counters);
+        Software { map, places }
+    }
+
+    /// The map, and which port is what.
+    fn map(&self, hardware: &Hardware) -> (RegisterMap, Places) {
+        let mut reached = hardware.reached();
+        let bank = bank_port(&hardware.program);
+        reached.retain(|reached| !matches!(reached.what, ReachedUnit::Bank));
+        let mut ports: Vec<SoftwarePort> = reached.iter().map(|reached| reached.port.clone()).collect();
+        let mut add = |port: SoftwarePort| {
+            let mut object = port.object.clone();
+            while ports.iter().any(|other| other.object == object) {
+                object.push('_');
+            }
+            ports.push(SoftwarePort { object, ..port });
+            ports.len() - 1
+        };
+        let own = |object: &str, kind, words: usize, width, writable| SoftwarePort {
+            object: object.to_owned(),
+            kind,
+            words: words as u64,
+            width,
+            readable: true,
+            writable,
+        };
+        let bank = add(bank);
+        let tables = self.tables.iter().map(|(port, _)| add(port.clone())).collect();
+        let stations = self.settings.iter().filter(|setting| setting.is_station).count();
+        let settings = self.settings.len() - stations;
+        let settings = add(own("settings", PortKind::Settings, settings, WORD, true));
+        let counters = add(own("device", PortKind::Counts, self.counters.len(), WORD, false));
+        let stations =
+            (stations > 0).then(|| add(own("stations", PortKind::Settings, stations, STATION, true)));
+        let mut names = Vec::new();
+        let mut next = [0, 0];
+        for Setting { name, is_station, .. } in &self.settings {
+            let port = if *is_station { stations.unwrap_or_default() } else { settings };
+            let address = &mut next[usize::from(*is_station)];
+            names.push(WordName { name: name.clone(), port, address: *address });
+            *address += 1;
+        }
+        for (address, (name, _)) in (0..).zip(&self.counters) {
+            names.push(WordName { name: name.clone(), port: counters, address });
+        }
+        let map = RegisterMap::new(&hardware.program, ports, &hardware.units, names);
+        (map, Places { reached, bank, tables, settings: Some(settings), stations, counters })
+    }
+}
+
+/// Which port is what.
+#[derive(Clone, Debug)]
+struct Places {
+    /// The first ports: what stages have.
+    reached: Vec<Reached>,
+    bank: usize,
+    /// Groups, then nodes.
+    tables: Vec<usize>,
+    settings: Option<usize>,
+    stations: Option<usize>,
+    counters: usize,
+}
+
+/// A device as software has it.
+#[derive(Clone, Debug)]
+pub(super) struct Software {
+    pub(super) map: RegisterMap,
+    places: Places,
+}
+
+impl Software {
+    /// Software's part of it.
+    pub(super) fn driver(&self, hardware: &[crate::tables::TableUnit]) -> Driver {
+        let reached = self.places.reached.iter().enumerate();
+        let tables = reached.clone().filter_map(|(number, reached)| match &reached.what {
+            ReachedUnit::Table(table) => {
+                let unit = hardware.iter().find(|unit| unit.table == *table)?;
+                Some((number, unit.clone()))
+            }
+            _ => None,
+        });
+        let objects = reached.filter_map(|(number, reached)| match &reached.what {
+            ReachedUnit::Object(unit) => Some((number, Synced::new(crate::objects::ObjectUnit::clone(unit)))),
+            _ => None,
+        });
+        let groups = match self.places.tables[..] {
+            [groups, nodes] => Some(GroupWords::new(groups, nodes)),
+            _ => None,
+        };
+        Driver::new(tables).with(objects, groups)
+    }
+}
+
+/// Makes the ports of the bus ports of the device.
+fn connect_bus(m: &mut ModuleBuilder, design: &Design, map: &RegisterMap, control: InstanceId) {
+    let made = m.module().instances[control].module;
+    let is_own = |name: &str| {
+        name != "pending"
+            && !map
+                .ports
+                .iter()
+                .any(|port| name.strip_prefix(&port.object).is_some_and(|rest| rest.starts_with('.')))
+    };
+    let made = &design.modules[made];
+    for port in made.inputs.values().filter(|port| is_own(&port.name)) {
+        let value = m.input(&port.name, port.width);
+        m.connect(control, &port.name, value);
+    }
+    for port in made.outputs.values().filter(|port| is_own(&port.name)) {
+        let value = m.output_of(control, &port.name);
+        m.output(&port.name, value);
+    }
+}
+
+/// Connects a port with the stages that have it; gives whether its queue has something, if it is one.
+fn connect_stages(
+    m: &mut ModuleBuilder,
+    (control, port): (InstanceId, &SoftwarePort),
+    (hardware, reached): (&Hardware, &Reached),
+    stages: &[&Placed<'_>],
+) -> Option<NodeId> {
+    let mut pending = None;
+    for (at, (number, name)) in reached.stages.iter().enumerate() {
+        let part = hardware.stages[*number].part;
+        let Some(stage) = stages.iter().find(|stage| stage.stage.part == part) else { continue };
+        let own = SoftwarePort { object: name.clone(), ..port.clone() };
+        let mut given = Vec::new();
+        if port.writable {
+            given.extend(["write_enable", "write_address", "write_data"]);
+        }
+        if port.readable {
+            given.extend(["read_enable", "read_address"]);
+        }
+        for what in given {
+            let value = m.output_of(control, &port.port(what));
+            m.connect(stage.instance, &own.port(what), value);
+        }
+        if port.readable && at == 0 {
+            let data = m.output_of(stage.instance, &own.port("read_data"));
+            m.connect(control, &port.port("read_data"), data);
+        }
+        if port.kind == PortKind::Queue {
+            pending = Some(m.output_of(stage.instance, &own.port("pending")));
+        }
+    }
+    pending
+}
+
+/// What connects what the device has itself.
+struct Core<'a> {
+    m: &'a mut ModuleBuilder,
+    control: InstanceId,
+    map: &'a RegisterMap,
+}
+
+impl Core<'_> {
+    fn of(&mut self, port: usize, what: &str) -> NodeId {
+        self.m.output_of(self.control, &self.map.ports[port].port(what))
+    }
+
+    fn bank(&mut self, port: usize, control: &Control, settled: NodeId) {
+        let (enable, data) = (self.of(port, "write_enable"), self.of(port, "write_data"));
+        let next = self.m.bit(data, 0);
+        self.m.set_next(control.bank_register, next);
+        self.m.set_enable(control.bank_register, enable);
+        self.m.set_next(control.bank_written_register, enable);
+        let mut read = self.m.concat(&[settled, control.bank]);
+        for cycle in 1..=READ_LATENCY {
+            read = self.m.delayed(&format!("bank_read_{cycle}"), read, Some(0));
+        }
+        self.m.connect(self.control, &self.map.ports[port].port("read_data"), read);
+    }
+
+    fn settings<'s>(&mut self, port: Option<usize>, settings: impl Iterator<Item = &'s Setting>) {
+        let Some(port) = port else { return };
+        let (enable, address) = (self.of(port, "write_enable"), self.of(port, "write_address"));
+        let data = self.of(port, "write_data");
+        let mut values = Vec::new();
+        for (number, setting) in settings.enumerate() {
+            let here = self.m.is(address, number as u128);
+            let written = self.m.and(enable, here);
+            let next = self.m.slice(data, 0, self.m.width(setting.value));
+            self.m.set_next(setting.register, next);
+            self.m.set_enable(setting.register, written);
+            values.push(setting.value);
+        }
+        self.reads(port, &values);
+    }
+
+    /// What software reads at a port: chosen in two cycles, as there may be hundreds.
+    fn reads(&mut self, port: usize, values: &[NodeId]) {
+        let (object, width) = (&self.map.ports[port], self.map.ports[port].width);
+        let address = self.m.output_of(self.control, &object.port("read_address"));
+        let name = object.object.replace('.', "_");
+        const LOW: u32 = 4;
+        let low = self.m.resize(address, LOW);
+        let mut groups = Vec::new();
+        for (number, group) in values.chunks(1 << LOW).enumerate() {
+            let wide: Vec<NodeId> = group.iter().map(|value| self.m.resize(*value, width)).collect();
+            let chosen = self.m.choose(low, &wide);
+            groups.push(self.m.delayed(&format!("{name}_read_of_{number}"), chosen, None));
+        }
+        let mut read = match (groups.as_slice(), self.m.width(address)) {
+            ([only], _) => *only,
+            (_, bits) => {
+                let high = self.m.slice(address, LOW, bits - LOW);
+                let high = self.m.delayed(&format!("{name}_read_high"), high, None);
+                self.m.choose(high, &groups)
+            }
+        };
+        for cycle in 2..=READ_LATENCY {
+            read = self.m.delayed(&format!("{name}_read_{cycle}"), read, None);
+        }
+        self.m.connect(self.control, &object.port("read_data"), read);
+    }
+}
+
+/// The most of a setting of that many bits.
+pub(super) fn quantum_at_start(shape: &Shape) -> u128 {
+    u128::from(shape.frame + shape.overhead).min((1 << Shape::LENGTH) - 1)
+}
+
+/// The words of groups and nodes, in both banks.
+pub(super) const GROUP_WORDS: (u32, u32) = (2 * GROUPS, 2 * NODES);
+
+/// Bits of the words of groups and nodes.
+pub(super) fn group_widths() -> (u32, u32) {
+    (group_width(), NODE_WIDTH)
+}
