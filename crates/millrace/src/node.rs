@@ -248,7 +248,7 @@ fn read_registers(file: &Path, names: &[String], to: &To, is_json: bool) -> Resu
     for (register, words) in wanted.iter().zip(&values) {
         let is_zero = words.iter().all(|word| *word == 0);
         if !is_zero || !names.is_empty() {
-            shown.insert(register.name.clone(), Value::from(number(register, words)));
+            shown.insert(register.name.clone(), number(register, words));
         }
     }
     show(shown, is_json);

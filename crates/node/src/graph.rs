@@ -284,6 +284,11 @@ impl Graph {
 
     /// A frame goes to the hardware; what leaves it by itself.
     fn deliver(&mut self, to: End, item: &Item) -> Vec<(End, Item)> {
+        // A stream has no frames without a beat.
+        if item.bytes.is_empty() {
+            self.counts.link_lost += 1;
+            return Vec::new();
+        }
         let delivered = self.far.as_mut().map(|far| far.deliver(to, item));
         match delivered {
             Some(Ok(came)) => came,

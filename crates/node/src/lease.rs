@@ -11,7 +11,7 @@
 //! | 1 | read | milliseconds that it has left |
 //! | 2 | read | the version: how often words were written |
 //! | 3 | read | conflicts: leases and writes that were refused |
-//! | 4 | write | takes a lease of so many milliseconds for who wrote word 6; refused while another one's holds |
+//! | 4 | read, write | who has the lease, 0 if none holds; takes one of so many milliseconds for who wrote word 6, refused while another one's holds |
 //! | 5 | write | gives the lease of that token back |
 //! | 6 | write | who asks: a number other than 0 |
 //! | 7 | write | the token of the writes that follow, in the same request |
@@ -123,6 +123,7 @@ impl Device for SharedMemory {
                 .map_or(0, |lease| lease.until.saturating_duration_since(Instant::now()).as_millis() as u32),
             VERSION => self.version,
             CONFLICTS => self.conflicts,
+            TAKE => lease.map_or(0, |lease| lease.who),
             word => self.words.get(word.wrapping_sub(MEMORY) as usize).copied().unwrap_or(0),
         })
     }
@@ -237,9 +238,15 @@ impl Sharer {
         let milliseconds = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         self.token = 0;
         self.client.write(&[(4 * WHO, self.who), (4 * TAKE, milliseconds)])?;
-        let token = self.client.read(4 * TOKEN, 1)?.first().copied().unwrap_or(0);
-        self.token = token;
-        Ok(token)
+        // In one request: the token is that of whose lease it is.
+        let words = self.client.read(4 * TOKEN, (TAKE - TOKEN + 1) as usize)?;
+        match (words.first(), words.last()) {
+            (Some(token), Some(who)) if *who == self.who => {
+                self.token = *token;
+                Ok(*token)
+            }
+            _ => Err(LeaseError::Refused("the lease was over before its token was here".into())),
+        }
     }
 
     /// Writes words under the lease; with one request nobody sees some of them without the others.

@@ -93,8 +93,11 @@ fn frame(numbers: &mut Numbers, number: usize) -> Vec<u8> {
     frame
 }
 
+/// The frames that have left by each port, and the words of all registers then.
+type Said = (Vec<Vec<Vec<u8>>>, Vec<(String, Vec<u32>)>);
+
 /// Everything that leaves, and all registers after each part of the run.
-fn run(hardware: &[&str], frames: usize) -> Vec<(Vec<Vec<Vec<u8>>>, Vec<(String, Vec<u32>)>)> {
+fn run(hardware: &[&str], frames: usize) -> Vec<Said> {
     let mut node = Node::new(hardware);
     let mut numbers = Numbers(1);
     let mut said = Vec::new();
