@@ -8,6 +8,8 @@ use crate::signals;
 use clap::{Args, Subcommand};
 use millrace_link::{Client, Server};
 use millrace_listen::{Address, Admission, LINK};
+use millrace_netlist::verilog;
+use millrace_node::hardware::Top;
 use millrace_node::limits::MAX_PROGRAM;
 use millrace_node::{Graph, Kind, Mapped, NodeFile, Ports, Round, Shared, map};
 use millrace_syntax::read_text;
@@ -36,6 +38,9 @@ struct RunNode {
     /// Connects a MAC to something else than the file says, as `--port` of `millrace run` has it after the `@`
     #[arg(long, value_name = "MAC=[DRIVER:]ARGS", value_parser = attachment)]
     attach: Vec<(String, String)>,
+    /// Writes the SystemVerilog of its blocks in hardware there, and does not run it
+    #[arg(short, value_name = "DIR", conflicts_with_all = ["attach", "listen"])]
+    output: Option<PathBuf>,
     /// Where to serve its registers, and the frames of its managers, over the host link
     #[arg(long, value_name = "ADDR|PORT")]
     listen: Option<Address>,
@@ -99,7 +104,10 @@ fn attachment(text: &str) -> Result<(String, String), String> {
 /// `millrace node`.
 pub(crate) fn node(args: &NodeCommand) -> Result<(), Failure> {
     match (&args.what, &args.run.file) {
-        (None, Some(file)) => run(file, &args.run, args.json),
+        (None, Some(file)) => match &args.run.output {
+            Some(folder) => write_hardware(file, folder, args.json),
+            None => run(file, &args.run, args.json),
+        },
         (None, None) => Err(Failure::Usage("FILE is missing: the file of a node".into())),
         (Some(What::Check { file }), _) => check(file, args.json),
         (Some(What::Map { file }), _) => {
@@ -174,6 +182,29 @@ fn run(file: &Path, args: &RunNode, is_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The design of the blocks in hardware, a file for each module.
+fn write_hardware(file: &Path, folder: &Path, is_json: bool) -> Result<(), Failure> {
+    let node = load(file, is_json)?;
+    let top = Top::new(&node).map_err(|error| Failure::Failed(error.to_string()))?;
+    let Some(top) = top else {
+        return Err(Failure::Failed(
+            "no block of the node is in hardware, or all that are run programs".into(),
+        ));
+    };
+    let failed = |error| Failure::failed(format_args!("cannot write to {}", folder.display()), error);
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let files = verilog::print(&top.design);
+    for file in &files {
+        std::fs::write(folder.join(file.file_name()), &file.text).map_err(failed)?;
+    }
+    let name = files.last().map_or_else(String::new, |file| file.module.clone());
+    match is_json {
+        true => say_line(json!({ "ok": true, "top": name, "files": files.len() })),
+        false => say_line(format_args!("{} modules in {}, the top is {name}", files.len(), folder.display())),
+    }
+    Ok(())
+}
+
 fn serve(shared: &Shared, node: &NodeFile, listen: &Address, allow_remote: bool) -> Result<Server, Failure> {
     let address = grpc::address(listen, &LINK)?;
     let listener = millrace_listen::bind(&LINK, address, Admission::Anybody, allow_remote)
@@ -217,7 +248,7 @@ fn read_registers(file: &Path, names: &[String], to: &To, is_json: bool) -> Resu
     for (register, words) in wanted.iter().zip(&values) {
         let is_zero = words.iter().all(|word| *word == 0);
         if !is_zero || !names.is_empty() {
-            shown.insert(register.name.clone(), Value::from(number(register, words)));
+            shown.insert(register.name.clone(), number(register, words));
         }
     }
     show(shown, is_json);

@@ -4,10 +4,11 @@
 //! buffers, or are gone. [`Graph::turn`] then has queues give frames to who asks, and managers answer.
 
 use crate::blocks::*;
+use crate::hardware::{Far, NoHardware, Top};
 use crate::interface::Item;
 use crate::limits::{MAX_PASSES, MAX_TURN};
 use crate::model::*;
-use crate::registers::place;
+use crate::registers::{WINDOW_WORDS, place};
 use millrace_dataplane::EngineKind;
 use std::fmt;
 
@@ -21,8 +22,8 @@ pub struct Graph {
     /// The block whose output gives what each input of each block asks for.
     asks: Vec<Vec<Option<usize>>>,
     counts: Counts,
-    /// Entries that are written word by word, until they are valid.
-    drafts: Vec<(usize, usize, Entry)>,
+    /// The blocks in hardware, if there are some.
+    far: Option<Far>,
 }
 
 /// What a node has counted.
@@ -32,8 +33,6 @@ pub struct Counts {
     pub arrivals: u64,
     /// Frames that left a block by an output without a connection: they are lost.
     pub unconnected: u64,
-    /// Frames without a target at a demultiplexer: they are lost.
-    pub nowhere: u64,
     /// Frames that would have passed more blocks than [`MAX_PASSES`]: they are lost.
     pub passes: u64,
     /// Frames that were on a host link when it was cut, or that it did not take.
@@ -65,9 +64,14 @@ enum Block {
     Scheduler(Scheduler),
     Selector(Selector),
     Tcam(Tcam),
-    Demultiplexer { outputs: u32, lost: u64 },
+    Demultiplexer {
+        outputs: u32,
+        lost: u64,
+    },
     Mac(Box<Mac>),
     Manager(Box<Manager>),
+    /// In hardware; whether its output is asked.
+    Far(bool),
 }
 
 impl Graph {
@@ -81,6 +85,14 @@ impl Graph {
             let made = Block::new(spec, load);
             blocks.push(made.map_err(|why| GraphError { block: spec.name.clone(), why: why.to_string() })?);
         }
+        let of_hardware = |why: NoHardware| GraphError { block: why.block, why: why.why };
+        let far = match Top::new(node).map_err(of_hardware)? {
+            Some(top) => {
+                let failed = |why| GraphError { block: node.blocks[top.blocks[0]].name.clone(), why };
+                Some(Far::new(node, &top).map_err(failed)?)
+            }
+            None => None,
+        };
         let follows = node.blocks.iter().enumerate().map(|(block, spec)| {
             let outputs = 0..spec.kind.outputs().len();
             outputs.map(|port| node.follows(End { block, port })).collect()
@@ -100,7 +112,7 @@ impl Graph {
             names: node.blocks.iter().map(|spec| spec.name.clone()).collect(),
             blocks,
             counts: Counts::default(),
-            drafts: Vec::new(),
+            far,
         })
     }
 
@@ -202,28 +214,19 @@ impl Graph {
         let refuse = || Refusal(format!("{address:#x} cannot be written"));
         let block = window.checked_sub(1).ok_or_else(refuse)?;
         match self.blocks.get_mut(block).ok_or_else(refuse)? {
-            Block::Scheduler(scheduler) => set_scheduler(scheduler, at, word),
-            Block::Selector(selector) => match u16::try_from(word) {
-                Ok(place)
-                    if u64::from(place) <= crate::limits::MAX_OFFSET
-                        && selector.choose(at as usize, place) =>
-                {
-                    Ok(())
-                }
-                _ => Err(Refusal(format!("{word} is no place of an octet: 0 to 255 (MAX_OFFSET)"))),
-            },
+            Block::Scheduler(scheduler) => scheduler.write(at, word),
+            Block::Selector(selector) => selector.write(at, word),
+            Block::Tcam(tcam) => tcam.write(at, word).map(|_| ()),
+            Block::Far(_) => {
+                let far = self.far.as_ref().ok_or_else(refuse)?;
+                far.write(address, word).map_err(|error| Refusal(error.to_string()))
+            }
             Block::Mac(mac) if at <= 1 && word <= 1 => {
                 match at {
                     0 => mac.set_up(word == 1),
                     _ => mac.set_promiscuous(word == 1),
                 }
                 Ok(())
-            }
-            Block::Tcam(tcam)
-                if at >= ENTRY_START && (at - ENTRY_START) / ENTRY_WORDS < tcam.size() as u32 =>
-            {
-                let (number, field) = ((at - ENTRY_START) / ENTRY_WORDS, (at - ENTRY_START) % ENTRY_WORDS);
-                self.write_entry(block, number as usize, (field, word))
             }
             _ => Err(refuse()),
         }
@@ -246,6 +249,11 @@ impl Graph {
                 self.counts.passes += 1 + under_way.len() as u64;
                 return;
             }
+            if let Block::Far(_) = self.blocks[to.block] {
+                let came = self.deliver(to, &item);
+                under_way.extend(came.into_iter().rev());
+                continue;
+            }
             self.pass(to, item, now_ns, &mut out);
             under_way.extend(out.drain(..).rev().map(|(port, item)| (End { block: to.block, port }, item)));
         }
@@ -260,7 +268,6 @@ impl Graph {
             Block::Demultiplexer { outputs, lost } => {
                 if !demultiplex(*outputs, item, out) {
                     *lost += 1;
-                    self.counts.nowhere += 1;
                 }
             }
             Block::Mac(mac) => mac.send(item.bytes),
@@ -270,8 +277,27 @@ impl Graph {
                     self.tell_scheduler(to.block);
                 }
             }
-            // Schedulers ask; the check of a file lets nothing else lead to one.
-            Block::Scheduler(_) => self.counts.unconnected += 1,
+            // Schedulers ask; the check of a file lets nothing else lead to one. What is in hardware is delivered.
+            Block::Scheduler(_) | Block::Far(_) => self.counts.unconnected += 1,
+        }
+    }
+
+    /// A frame goes to the hardware; what leaves it by itself.
+    fn deliver(&mut self, to: End, item: &Item) -> Vec<(End, Item)> {
+        // A stream has no frames without a beat.
+        if item.bytes.is_empty() {
+            self.counts.link_lost += 1;
+            return Vec::new();
+        }
+        let delivered = self.far.as_mut().map(|far| far.deliver(to, item));
+        match delivered {
+            Some(Ok(came)) => came,
+            Some(Err(why)) => {
+                tracing::warn!(%why, "the host link of the node");
+                self.counts.link_lost += 1;
+                Vec::new()
+            }
+            None => Vec::new(),
         }
     }
 
@@ -295,7 +321,12 @@ impl Graph {
                 }
                 true
             }
-            Block::Queue(_) | Block::Scheduler(_) => {
+            Block::Far(true)
+                if self.far.as_ref().is_none_or(|far| !far.is_way_out(End { block, port: 0 })) =>
+            {
+                false
+            }
+            Block::Queue(_) | Block::Scheduler(_) | Block::Far(true) => {
                 let follows = self.follows[block][0];
                 let is_asked = follows
                     .is_some_and(|to| matches!(self.blocks[to.block], Block::Mac(_) | Block::Scheduler(_)));
@@ -313,7 +344,11 @@ impl Graph {
                 self.leave(answers.collect(), now_ns);
                 worked
             }
-            Block::P4(_) | Block::Selector(_) | Block::Tcam(_) | Block::Demultiplexer { .. } => false,
+            Block::P4(_)
+            | Block::Selector(_)
+            | Block::Tcam(_)
+            | Block::Demultiplexer { .. }
+            | Block::Far(false) => false,
         }
     }
 
@@ -327,6 +362,16 @@ impl Graph {
                 let choice = scheduler.choose(|queue| heads[queue])?;
                 let source = self.asks[block][choice]?;
                 self.ask(source)
+            }
+            Block::Far(true) => {
+                let asked = self.far.as_mut().map(|far| far.ask(End { block, port: 0 }));
+                asked.and_then(|asked| {
+                    asked.unwrap_or_else(|why| {
+                        tracing::warn!(%why, "the host link of the node");
+                        self.counts.link_lost += 1;
+                        None
+                    })
+                })
             }
             _ => None,
         }
@@ -347,67 +392,18 @@ impl Graph {
                 let counters = [u64::from(frames), bytes, taken, lost];
                 counters.get(word as usize / 2).map_or(0, |counter| half(*counter, word))
             }
-            Block::Scheduler(scheduler) => match word.checked_sub(1) {
-                None => scheduler.discipline() as u32,
-                Some(queue) => scheduler.quantum(queue as usize).unwrap_or(0),
-            },
-            Block::Selector(selector) => {
-                selector.places().get(word as usize).map_or(0, |place| u32::from(*place))
-            }
-            Block::Tcam(tcam) => match word.checked_sub(ENTRY_START) {
-                None if word < 2 => half(tcam.misses(), word),
+            Block::Scheduler(scheduler) => scheduler.read(word),
+            Block::Selector(selector) => selector.read(word),
+            Block::Tcam(tcam) => tcam.read(word),
+            Block::Far(_) => match &self.far {
+                Some(far) => far.read(4 * (WINDOW_WORDS * (number as u32 + 1) + word)).unwrap_or(0),
                 None => 0,
-                Some(at) => self.read_entry(number, tcam, (at / ENTRY_WORDS) as usize, at % ENTRY_WORDS),
             },
             Block::Demultiplexer { lost, .. } if word < 2 => half(*lost, word),
             Block::Demultiplexer { .. } => 0,
             Block::Mac(mac) => mac.read(word),
             Block::Manager(manager) => manager.read(word),
         }
-    }
-
-    fn read_entry(&self, block: usize, tcam: &Tcam, number: usize, field: u32) -> u32 {
-        if let 12 | 13 = field {
-            return half(tcam.matches(number), field);
-        }
-        let draft = self.drafts.iter().find(|(of, at, _)| (*of, *at) == (block, number));
-        let entry = draft.map(|(.., entry)| *entry).or(tcam.entry(number)).unwrap_or_default();
-        match field {
-            11 => u32::from(tcam.entry(number).is_some()),
-            field => entry.word(field),
-        }
-    }
-
-    /// A word of an entry. The entry is as it was until `valid` is written: then frames meet it whole, or none.
-    fn write_entry(&mut self, block: usize, number: usize, (field, word): (u32, u32)) -> Result<(), Refusal> {
-        let Block::Tcam(tcam) = &mut self.blocks[block] else { unreachable!("a TCAM was found") };
-        let known = self.drafts.iter().position(|(of, at, _)| (*of, *at) == (block, number));
-        let mut entry =
-            known.map(|at| self.drafts.swap_remove(at).2).or(tcam.entry(number)).unwrap_or_default();
-        match field {
-            11 if word <= 1 => {
-                let is_possible = entry.value.iter().zip(&entry.mask).all(|(value, mask)| value & !mask == 0);
-                if word == 1 && !is_possible {
-                    self.drafts.push((block, number, entry));
-                    return Err(Refusal(
-                        "the value has bits that the mask leaves out: it can never be".into(),
-                    ));
-                }
-                tcam.set(number, (word == 1).then_some(entry));
-                return Ok(());
-            }
-            10 if u64::from(word) > crate::limits::MAX_CLASS => {}
-            0..=10 => {
-                entry.set_word(field, word);
-                self.drafts.push((block, number, entry));
-                return Ok(());
-            }
-            _ => {}
-        }
-        if known.is_some() {
-            self.drafts.push((block, number, entry));
-        }
-        Err(Refusal(format!("{word} cannot be written to word {field} of an entry")))
     }
 }
 
@@ -417,7 +413,7 @@ impl Block {
             return Ok(Block::P4(Box::new(Program::in_hardware(program, load)?)));
         }
         if spec.placement == Placement::Hardware {
-            return Err(NoProgram(format!("a {} in hardware is not simulated yet", spec.kind.word())));
+            return Ok(Block::Far(spec.kind.is_asked()));
         }
         Ok(match &spec.kind {
             Kind::P4(program) => Block::P4(Box::new(Program::new(program, EngineKind::Fastest, load)?)),
@@ -434,55 +430,7 @@ impl Block {
 
 impl Counts {
     fn read(&self, word: u32) -> u32 {
-        let counters = [self.arrivals, self.unconnected, self.nowhere, self.passes, self.link_lost];
+        let counters = [self.arrivals, self.unconnected, self.passes, self.link_lost];
         counters.get(word as usize / 2).map_or(0, |counter| half(*counter, word))
-    }
-}
-
-fn set_scheduler(scheduler: &mut Scheduler, at: u32, word: u32) -> Result<(), Refusal> {
-    let Some(queue) = at.checked_sub(1) else {
-        let known = Discipline::ALL.into_iter().find(|(_, discipline)| *discipline as u32 == word);
-        let (_, discipline) = known.ok_or_else(|| {
-            Refusal(format!("{word} is no discipline: 0 is priority, 1 round robin, 2 deficit round robin"))
-        })?;
-        scheduler.set_discipline(discipline);
-        return Ok(());
-    };
-    let is_right = (1..=crate::limits::MAX_QUANTUM).contains(&word.into());
-    match is_right && scheduler.set_quantum(queue as usize, word) {
-        true => Ok(()),
-        false => Err(Refusal(format!(
-            "{word} is no quantum: 1 to {} bytes (MAX_QUANTUM)",
-            crate::limits::MAX_QUANTUM
-        ))),
-    }
-}
-
-impl Entry {
-    /// A word of the register map: value, mask, priority, targets, class.
-    fn word(&self, field: u32) -> u32 {
-        let of = |octets: &[u8], at: u32| {
-            octets.iter().skip(4 * at as usize).take(4).fold(0, |word, octet| word << 8 | u32::from(*octet))
-        };
-        match field {
-            0..4 => of(&self.value, field),
-            4..8 => of(&self.mask, field - 4),
-            8 => self.priority,
-            9 => self.outcome.targets,
-            10 => u32::from(self.outcome.class),
-            _ => 0,
-        }
-    }
-
-    fn set_word(&mut self, field: u32, word: u32) {
-        let octets = word.to_be_bytes();
-        match field {
-            0..4 => self.value[4 * field as usize..][..4].copy_from_slice(&octets),
-            4..8 => self.mask[4 * (field as usize - 4)..][..4].copy_from_slice(&octets),
-            8 => self.priority = word,
-            9 => self.outcome.targets = word,
-            10 => self.outcome.class = word as u8,
-            _ => {}
-        }
     }
 }

@@ -40,3 +40,7 @@ pub const MAX_PASSES: usize = 256;
 pub const MAX_TO_SEND: usize = 64;
 /// Most frames that a block hands on at once, in its turn.
 pub const MAX_TURN: usize = 64;
+/// Most words of a memory that is shared.
+pub const MAX_SHARED_WORDS: u32 = 65_536;
+/// Longest lease of it, in milliseconds.
+pub const MAX_LEASE_MS: u32 = 60_000;

@@ -12,8 +12,8 @@ pub const WINDOW_WORDS: u32 = 8192;
 pub const MAP_BYTES: u32 = 4 * WINDOW_WORDS * (MAX_BLOCKS as u32 + 1);
 
 /// What a node counts itself, by the words of its window.
-pub(crate) const OWN: [(&str, u32); 5] =
-    [("arrivals", 0), ("unconnected", 2), ("nowhere", 4), ("passes", 6), ("link_lost", 8)];
+pub(crate) const OWN: [(&str, u32); 4] =
+    [("arrivals", 0), ("unconnected", 2), ("passes", 4), ("link_lost", 6)];
 
 /// A register of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]

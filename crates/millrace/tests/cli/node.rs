@@ -30,6 +30,8 @@ fn a_node_runs_on_captures_and_says_what_it_has_counted() {
     }
     let said = millrace(&["node", "check", FILE]);
     assert!(said.code == 0 && said.out.contains("forward.out -> spread.in (FFI)"), "{}", said.out);
+    let said = millrace(&["node", "check", "programs/nodes/nat.toml"]);
+    assert!(said.code == 0 && said.out.contains("nat: p4 in hardware"), "{}", said.err);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Chooses among queues.
 
+use super::register::Refusal;
+use crate::limits::MAX_QUANTUM;
 use crate::model::{Discipline, SchedulerSpec};
 use std::collections::VecDeque;
 
@@ -106,6 +108,31 @@ impl Scheduler {
     /// Sets the quantum of a queue; false: there is no such queue.
     pub fn set_quantum(&mut self, queue: usize, quantum: u32) -> bool {
         self.quanta.get_mut(queue).map(|known| *known = quantum).is_some()
+    }
+
+    pub(crate) fn read(&self, word: u32) -> u32 {
+        match word.checked_sub(1) {
+            None => self.discipline as u32,
+            Some(queue) => self.quantum(queue as usize).unwrap_or(0),
+        }
+    }
+
+    pub(crate) fn write(&mut self, at: u32, word: u32) -> Result<(), Refusal> {
+        let Some(queue) = at.checked_sub(1) else {
+            let known = Discipline::ALL.into_iter().find(|(_, discipline)| *discipline as u32 == word);
+            let (_, discipline) = known.ok_or_else(|| {
+                Refusal(format!(
+                    "{word} is no discipline: 0 is priority, 1 round robin, 2 deficit round robin"
+                ))
+            })?;
+            self.set_discipline(discipline);
+            return Ok(());
+        };
+        let is_right = (1..=MAX_QUANTUM).contains(&word.into());
+        match is_right && self.set_quantum(queue as usize, word) {
+            true => Ok(()),
+            false => Err(Refusal(format!("{word} is no quantum: 1 to {MAX_QUANTUM} bytes (MAX_QUANTUM)"))),
+        }
     }
 
     /// How many queues it chooses among.

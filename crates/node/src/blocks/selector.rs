@@ -1,7 +1,8 @@
 //! Selects octets of frames.
 
+use super::register::Refusal;
 use crate::interface::Item;
-use crate::limits::MAX_OCTETS;
+use crate::limits::{MAX_OCTETS, MAX_OFFSET};
 
 /// Selects the octets at some places of a frame, in the order of the list; those that the frame does not have are 0.
 #[derive(Clone, Debug)]
@@ -23,6 +24,18 @@ impl Selector {
     /// Chooses another place for one of the octets; false: there is no such octet.
     pub fn choose(&mut self, octet: usize, place: u16) -> bool {
         self.places.get_mut(octet).map(|known| *known = place).is_some()
+    }
+
+    pub(crate) fn read(&self, word: u32) -> u32 {
+        self.places.get(word as usize).map_or(0, |place| u32::from(*place))
+    }
+
+    pub(crate) fn write(&mut self, at: u32, word: u32) -> Result<(), Refusal> {
+        let place = u16::try_from(word).ok().filter(|place| u64::from(*place) <= MAX_OFFSET);
+        match place.is_some_and(|place| self.choose(at as usize, place)) {
+            true => Ok(()),
+            false => Err(Refusal(format!("{word} is no place of an octet: 0 to {MAX_OFFSET} (MAX_OFFSET)"))),
+        }
     }
 
     /// A frame with its octets.

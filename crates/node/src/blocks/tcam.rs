@@ -1,7 +1,10 @@
 //! Finds an entry for the selected octets.
 
+use super::register::{ENTRY_START, ENTRY_WORDS, Refusal, half};
 use crate::interface::Item;
+use crate::limits::MAX_CLASS;
 use crate::model::{Entry, Outcome, TcamSpec};
+use std::collections::BTreeMap;
 
 /// A table of values under masks, each entry with a counter of the frames that it matched.
 #[derive(Clone, Debug)]
@@ -9,6 +12,8 @@ pub struct Tcam {
     entries: Vec<(Option<Entry>, u64)>,
     miss: Outcome,
     misses: u64,
+    /// Entries that are written word by word, until they are valid.
+    drafts: BTreeMap<usize, Entry>,
 }
 
 impl Tcam {
@@ -17,7 +22,7 @@ impl Tcam {
         let mut entries: Vec<(Option<Entry>, u64)> =
             spec.entries.iter().map(|entry| (Some(*entry), 0)).collect();
         entries.resize(spec.size as usize, (None, 0));
-        Tcam { entries, miss: spec.miss, misses: 0 }
+        Tcam { entries, miss: spec.miss, misses: 0, drafts: BTreeMap::new() }
     }
 
     /// The number of the entry that a frame with these octets meets: of those that match the one with the largest priority, of several
@@ -82,6 +87,83 @@ impl Tcam {
     /// How many frames no entry matched.
     pub fn misses(&self) -> u64 {
         self.misses
+    }
+
+    /// What becomes of a frame that no entry matches.
+    pub fn miss(&self) -> Outcome {
+        self.miss
+    }
+
+    pub(crate) fn read(&self, word: u32) -> u32 {
+        let Some(at) = word.checked_sub(ENTRY_START) else {
+            return if word < 2 { half(self.misses, word) } else { 0 };
+        };
+        let (number, field) = ((at / ENTRY_WORDS) as usize, at % ENTRY_WORDS);
+        match field {
+            11 => u32::from(self.entry(number).is_some()),
+            12 | 13 => half(self.matches(number), field),
+            field => {
+                let draft = self.drafts.get(&number).copied();
+                draft.or(self.entry(number)).unwrap_or_default().word(field)
+            }
+        }
+    }
+
+    /// Writes a word of an entry, which is as it was until `valid` is written: then frames meet the new one whole, or none. Gives the
+    /// number of an entry that is another one now.
+    pub(crate) fn write(&mut self, word: u32, value: u32) -> Result<Option<usize>, Refusal> {
+        let refuse = || Refusal(format!("{value} cannot be written to word {word} of a TCAM"));
+        let at = word.checked_sub(ENTRY_START).ok_or_else(refuse)?;
+        let (number, field) = ((at / ENTRY_WORDS) as usize, at % ENTRY_WORDS);
+        let known = self.drafts.get(&number).copied().or(self.entry(number));
+        let mut entry = known.unwrap_or_default();
+        let is_possible = entry.value.iter().zip(&entry.mask).all(|(value, mask)| value & !mask == 0);
+        match field {
+            _ if number >= self.size() => Err(refuse()),
+            11 if value == 1 && !is_possible => {
+                Err(Refusal("the value has bits that the mask leaves out: it can never be".into()))
+            }
+            11 if value <= 1 => {
+                self.drafts.remove(&number);
+                self.set(number, (value == 1).then_some(entry));
+                Ok(Some(number))
+            }
+            0..=10 if field != 10 || u64::from(value) <= MAX_CLASS => {
+                entry.set_word(field, value);
+                self.drafts.insert(number, entry);
+                Ok(None)
+            }
+            _ => Err(refuse()),
+        }
+    }
+}
+
+impl Entry {
+    /// A word of the register map: value, mask, priority, targets, class.
+    fn word(&self, field: u32) -> u32 {
+        let of = |octets: &[u8], at: u32| {
+            octets.iter().skip(4 * at as usize).take(4).fold(0, |word, octet| word << 8 | u32::from(*octet))
+        };
+        match field {
+            0..4 => of(&self.value, field),
+            4..8 => of(&self.mask, field - 4),
+            8 => self.priority,
+            9 => self.outcome.targets,
+            10 => u32::from(self.outcome.class),
+            _ => 0,
+        }
+    }
+
+    fn set_word(&mut self, field: u32, word: u32) {
+        let octets = word.to_be_bytes();
+        match field {
+            0..4 => self.value[4 * field as usize..][..4].copy_from_slice(&octets),
+            4..8 => self.mask[4 * (field as usize - 4)..][..4].copy_from_slice(&octets),
+            8 => self.priority = word,
+            9 => self.outcome.targets = word,
+            10 => self.outcome.class = word as u8,
+            _ => {}
+        }
     }
 }
 

@@ -219,12 +219,12 @@ fn fit(node: &NodeFile, drafts: &[BlockDraft<'_>], written: &[ConnectionDraft<'_
             findings.push(Finding::new(Wrong::Conflict, at.clone(), message));
         }
         let may_ask = by_scheduler || matches!(target.kind, Kind::Mac(_));
-        if source.kind.is_asked() && may_ask {
-            if let Some(first) = asks.insert(connection.to, at.clone()) {
-                let message =
-                    format!("{} asks two queues: a scheduler chooses among several", quoted(&draft.to));
-                findings.push(Finding::new(Wrong::Duplicate, at, message).also(first, "first here"));
-            }
+        if source.kind.is_asked()
+            && may_ask
+            && let Some(first) = asks.insert(connection.to, at.clone())
+        {
+            let message = format!("{} asks two queues: a scheduler chooses among several", quoted(&draft.to));
+            findings.push(Finding::new(Wrong::Duplicate, at, message).also(first, "first here"));
         }
     }
     for (number, (block, draft)) in node.blocks.iter().zip(drafts).enumerate() {

@@ -1,0 +1,20 @@
+//! Function blocks in hardware: one design of all that are in the hardware of a node, in simulation.
+//!
+//! ```text
+//!   graph -- frames with facts --> host link --> HardwareDevice: streams in -> blocks -> streams out
+//!   graph <-- what left ------------------------/
+//! ```
+//!
+//! Connections between blocks of the design are streams within it. Connections to blocks in software are *paths* over the host link: a
+//! way in for each input, a way out for each output. What comes from queues and schedulers is asked for by software; all else leaves by
+//! itself.
+
+mod device;
+mod far;
+mod modules;
+mod queue;
+mod top;
+
+pub use device::HardwareDevice;
+pub(crate) use far::Far;
+pub use top::{NoHardware, Top};

@@ -1,0 +1,365 @@
+//! Function blocks as modules. At each stream a frame has its facts in `tuser`, the same in all of its beats.
+
+use crate::interface::FACTS_BYTES;
+use crate::limits::MAX_OCTETS;
+use millrace_netlist::blocks::{fifo, scheduler as choice};
+use millrace_netlist::*;
+
+/// Bits of a beat.
+pub(super) const WIDTH: u32 = 64;
+/// Bytes of a beat.
+pub(super) const BEAT: usize = WIDTH as usize / 8;
+/// Bits of the facts.
+pub(super) const FACTS: u32 = 8 * FACTS_BYTES as u32;
+/// The lowest bits of facts in `tuser`.
+const OCTETS: u32 = 32;
+const CLASS: u32 = OCTETS + 8 * MAX_OCTETS as u32;
+/// The beats that the selector keeps until it has seen all octets: those of 256 bytes, and as many.
+const SELECTOR_BEATS: u32 = 64;
+/// Bits of a frame's length.
+pub(super) const LENGTH: u32 = 16;
+/// Bits of a count of frames.
+pub(super) const COUNT: u32 = 17;
+/// Bits of what a TCAM says: targets and class.
+const RESULT: u32 = 40;
+
+/// The streams of all interfaces.
+pub(super) fn shape() -> StreamShape {
+    StreamShape::frames(WIDTH, FACTS)
+}
+
+pub(super) fn parts(beat: &Beat) -> (NodeId, NodeId, NodeId, NodeId) {
+    let of = |signal: Option<NodeId>| signal.unwrap_or_else(|| unreachable!("all streams have all signals"));
+    (of(beat.data), of(beat.keep), of(beat.last), of(beat.user))
+}
+
+/// A counter of 64 bits, as an output.
+pub(super) fn counter(m: &mut ModuleBuilder, name: &str, step: NodeId) {
+    let (register, value) = m.register(name, 64, Some(0));
+    let next = m.add_number(value, 1);
+    m.set_next(register, next);
+    m.set_enable(register, step);
+    m.output(name, value);
+}
+
+/// Frames of several streams `s0`..., one after the other, the lowest first, to `m`.
+pub(super) fn merge(design: &mut Design, inputs: u32) -> ModuleId {
+    let name = format!("merge_{inputs}");
+    if let Some(known) = design.module_named(&name) {
+        return known;
+    }
+    let mut m = ModuleBuilder::new(&name);
+    let streams: Vec<InStream> = (0..inputs).map(|at| m.input_stream(&format!("s{at}"), shape())).collect();
+    let output = m.output_stream("m", shape());
+    let bits = address_width(inputs);
+    let (busy_register, busy) = m.register("busy", 1, Some(0));
+    let (held_register, held) = m.register("held", bits, Some(0));
+    let choices: Vec<(NodeId, NodeId)> =
+        (0..inputs).map(|at| (streams[at as usize].valid, m.number(bits, at.into()))).collect();
+    let none = m.number(bits, 0);
+    let first = m.first(&choices, none);
+    let chosen = m.mux(busy, held, first);
+    let beats: Vec<NodeId> = streams.iter().map(|stream| m.beat_bits(&stream.beat)).collect();
+    let valids: Vec<NodeId> = streams.iter().map(|stream| stream.valid).collect();
+    let (bits_of, valid) = (m.choose(chosen, &beats), m.choose(chosen, &valids));
+    let beat = m.bits_beat(shape(), bits_of);
+    let (_, _, last, _) = parts(&beat);
+    let take = m.and(valid, output.ready);
+    for (at, stream) in (0..).zip(&streams) {
+        let own = m.is(chosen, at);
+        let ready = m.and(own, output.ready);
+        m.set_ready(stream, ready);
+    }
+    let goes_on = m.not(last);
+    m.set_next(busy_register, goes_on);
+    m.set_enable(busy_register, take);
+    m.set_next(held_register, chosen);
+    m.drive_stream(&output, &beat, valid);
+    design.add(m.finish())
+}
+
+/// Selects octets: inputs `octet0`... are their places. Frames wait until the last of these has come.
+pub(super) fn selector(design: &mut Design, octets: u32) -> ModuleId {
+    let name = format!("octet_selector_{octets}");
+    if let Some(known) = design.module_named(&name) {
+        return known;
+    }
+    let plain = StreamShape { user: 0, ..shape() };
+    let beats = fifo(design, plain, SELECTOR_BEATS);
+    let facts = fifo(design, StreamShape::words(FACTS), 8);
+    let mut m = ModuleBuilder::new(&name);
+    let input = m.input_stream("s", shape());
+    let output = m.output_stream("m", shape());
+    let places: Vec<NodeId> = (0..octets).map(|at| m.input(&format!("octet{at}"), 8)).collect();
+    let (beats, facts) = (m.instance(design, beats, "frame"), m.instance(design, facts, "facts"));
+    let (data, keep, last, user) = parts(&input.beat);
+    let room = (m.ready_of(beats, "s"), m.ready_of(facts, "s"));
+    let ready = m.and(room.0, room.1);
+    let take = m.and(input.valid, ready);
+    m.set_ready(&input, ready);
+    // The number of the beat, up to one that no place reaches.
+    let (index_register, index) = m.register("index", 6, Some(0));
+    let full = m.bit(index, 5);
+    let more = m.add_number(index, 1);
+    let more = m.mux(full, index, more);
+    let zero = m.number(6, 0);
+    let next = m.mux(last, zero, more);
+    m.set_next(index_register, next);
+    m.set_enable(index_register, take);
+    let first = m.is(index, 0);
+    let mut seen = last;
+    let mut reached = Vec::new();
+    let mut selected = Vec::new();
+    for (at, place) in places.iter().enumerate() {
+        let beat = m.slice(*place, 3, 5);
+        let beat = m.resize(beat, 6);
+        let within = m.slice(*place, 0, 3);
+        let bytes: Vec<NodeId> = (0..BEAT as u32).map(|byte| m.slice(data, 8 * byte, 8)).collect();
+        let kept: Vec<NodeId> = (0..BEAT as u32).map(|byte| m.bit(keep, byte)).collect();
+        let (byte, is_there) = (m.choose(within, &bytes), m.choose(within, &kept));
+        let none = m.number(8, 0);
+        let byte = m.mux(is_there, byte, none);
+        let (register, held) = m.register(&format!("selected{at}"), 8, Some(0));
+        let held = m.mux(first, none, held);
+        let here = m.eq(beat, index);
+        let value = m.mux(here, byte, held);
+        m.set_next(register, value);
+        m.set_enable(register, take);
+        selected.push(value);
+        reached.push(m.le(beat, index));
+    }
+    let all = m.all(&reached);
+    seen = m.or(seen, all);
+    let (done_register, done) = m.register("done", 1, Some(0));
+    let fresh = m.not(done);
+    let push = m.all(&[take, seen, fresh]);
+    let goes_on = m.not(last);
+    let is_done = m.or(done, seen);
+    let next = m.and(is_done, goes_on);
+    m.set_next(done_register, next);
+    m.set_enable(done_register, take);
+    selected.resize_with(MAX_OCTETS, || m.number(8, 0));
+    let chosen = m.concat(&selected);
+    let with = m.with_slice(user, OCTETS, chosen);
+    m.connect_stream(facts, "s", &Beat { data: Some(with), ..Beat::default() }, push);
+    let came = Beat { user: None, ..input.beat };
+    m.connect_stream(beats, "s", &came, take);
+    let (beat, has_beat) = m.stream_from(beats, "m");
+    let (of, has_facts) = m.stream_from(facts, "m");
+    let valid = m.and(has_beat, has_facts);
+    let leaves = m.and(valid, output.ready);
+    m.connect_ready(beats, "m", leaves);
+    let ends = beat.last.unwrap_or_else(|| unreachable!("beats have a last one"));
+    let ends = m.and(leaves, ends);
+    m.connect_ready(facts, "m", ends);
+    m.drive_stream(&output, &Beat { user: of.data, ..beat }, valid);
+    design.add(m.finish())
+}
+
+/// Finds an entry: for each octet a memory with a bit for each entry, the first entry that all of them have is it. Software writes words
+/// of the bank that frames do not meet: `write_memory` 0 to 15 are the octets, 16 is what entries say; input `bank` chooses. Input `miss`
+/// is what frames without an entry get. `count` gives how often the entry `count_of` was met, a cycle later. A frame takes four cycles
+/// more than it has beats.
+pub(super) fn tcam(design: &mut Design, entries: u32) -> ModuleId {
+    let name = format!("tcam_{entries}");
+    if let Some(known) = design.module_named(&name) {
+        return known;
+    }
+    let mut m = ModuleBuilder::new(&name);
+    let input = m.input_stream("s", shape());
+    let output = m.output_stream("m", shape());
+    let bits = address_width(entries);
+    let (bank, miss) = (m.input("bank", 1), m.input("miss", RESULT));
+    let (enable, which) = (m.input("write_enable", 1), m.input("write_memory", 5));
+    let (address, word) = (m.input("write_address", 9), m.input("write_data", entries.max(RESULT)));
+    let count_of = m.input("count_of", bits);
+    let (data, keep, last, user) = parts(&input.beat);
+    let (state_register, state) = m.register("state", 3, Some(0));
+    let at: Vec<NodeId> = (0..5).map(|number| m.is(state, number)).collect();
+    let starts = m.and(at[0], input.valid);
+
+    // A bit for each entry, of each octet.
+    let mut words = Vec::new();
+    for octet in 0..MAX_OCTETS as u32 {
+        let memory = m.memory(&format!("octet{octet}"), entries, 512, Vec::new());
+        let own = m.is(which, octet.into());
+        let own = m.and(own, enable);
+        let written = m.resize(word, entries);
+        m.write(memory, own, address, written);
+        let value = m.slice(user, OCTETS + 8 * (MAX_OCTETS as u32 - 1 - octet), 8);
+        let read = m.concat(&[bank, value]);
+        words.push(m.read_clocked(memory, read, Some(starts)));
+    }
+    let all = m.constant(Bits::ones(entries));
+    let matches = m.tree(BinaryOp::And, &words, all);
+    let none = m.number(bits, 0);
+    let numbered: Vec<(NodeId, NodeId)> =
+        (0..entries).map(|number| (m.bit(matches, number), m.number(bits, number.into()))).collect();
+    let found = m.first(&numbered, none);
+    let any = m.reduce_or(matches);
+    let hit = hold(&mut m, "hit", any, at[1]);
+    let index = hold(&mut m, "index", found, at[1]);
+
+    let results = m.memory("results", RESULT, 2 * entries.next_power_of_two(), Vec::new());
+    let own = m.is(which, MAX_OCTETS as u128);
+    let own = m.and(own, enable);
+    let result_bits = address_width(2 * entries.next_power_of_two());
+    let to = m.resize(address, result_bits);
+    let written = m.resize(word, RESULT);
+    m.write(results, own, to, written);
+    let wide = m.resize(index, result_bits - 1);
+    let from = m.concat(&[bank, wide]);
+    let result = m.read_clocked(results, from, Some(at[2]));
+    let counts = m.memory("counts", 64, entries, Vec::new());
+    let count = m.read_clocked(counts, index, Some(at[2]));
+    let counted = m.add_number(count, 1);
+    let met = m.and(at[3], hit);
+    m.write(counts, met, index, counted);
+    let shown = m.read_clocked(counts, count_of, None);
+    m.output("count", shown);
+    let missed = m.not(hit);
+    let missed = m.and(at[3], missed);
+    counter(&mut m, "misses", missed);
+    let said = m.mux(hit, result, miss);
+    let said = hold(&mut m, "said", said, at[3]);
+
+    let ready = m.and(at[4], output.ready);
+    let valid = m.and(at[4], input.valid);
+    let take = m.and(ready, input.valid);
+    let ends = m.and(take, last);
+    m.set_ready(&input, ready);
+    let next = m.add_number(state, 1);
+    let zero = m.number(3, 0);
+    let next = m.mux(at[4], zero, next);
+    m.set_next(state_register, next);
+    let moves = m.any(&[starts, at[1], at[2], at[3], ends]);
+    m.set_enable(state_register, moves);
+    let (targets, class) = (m.slice(said, 0, 32), m.slice(said, 32, 8));
+    let user = m.with_slice(user, 0, targets);
+    let user = m.with_slice(user, CLASS, class);
+    let beat = Beat { data: Some(data), keep: Some(keep), last: Some(last), user: Some(user) };
+    m.drive_stream(&output, &beat, valid);
+    design.add(m.finish())
+}
+
+/// A value that is taken in a cycle, and held.
+fn hold(m: &mut ModuleBuilder, name: &str, value: NodeId, when: NodeId) -> NodeId {
+    let (register, held) = m.register(name, m.width(value), Some(0));
+    m.set_next(register, value);
+    m.set_enable(register, when);
+    held
+}
+
+/// Sends frames to all of their targets at once: `m0`..., the last one for the manager. `lost` counts those without a target.
+pub(super) fn demultiplexer(design: &mut Design, outputs: u32) -> ModuleId {
+    let name = format!("demultiplexer_{outputs}");
+    if let Some(known) = design.module_named(&name) {
+        return known;
+    }
+    let mut m = ModuleBuilder::new(&name);
+    let input = m.input_stream("s", shape());
+    let streams: Vec<OutStream> =
+        (0..=outputs).map(|at| m.output_stream(&format!("m{at}"), shape())).collect();
+    let (_, _, last, user) = parts(&input.beat);
+    let targets: Vec<NodeId> =
+        (0..=outputs).map(|at| m.bit(user, if at == outputs { 31 } else { at })).collect();
+    let mut free = Vec::new();
+    for (stream, target) in streams.iter().zip(&targets) {
+        let other = m.not(*target);
+        free.push(m.or(other, stream.ready));
+    }
+    let ready = m.all(&free);
+    m.set_ready(&input, ready);
+    let take = m.and(input.valid, ready);
+    for (stream, target) in streams.iter().zip(&targets) {
+        let valid = m.and(take, *target);
+        m.drive_stream(stream, &input.beat, valid);
+    }
+    let any = m.any(&targets);
+    let nowhere = m.not(any);
+    let lost = m.all(&[take, last, nowhere]);
+    counter(&mut m, "lost", lost);
+    design.add(m.finish())
+}
+
+/// Chooses among queues: streams `s0`... with `head0`... and `arrived0`... of each. Inputs `discipline` and `quantum0`....
+pub(super) fn scheduler(design: &mut Design, queues: u32) -> ModuleId {
+    let name = format!("scheduler_of_{queues}");
+    if let Some(known) = design.module_named(&name) {
+        return known;
+    }
+    let chooser = choice(design, queues, LENGTH, COUNT);
+    let mut m = ModuleBuilder::new(&name);
+    let streams: Vec<InStream> = (0..queues).map(|at| m.input_stream(&format!("s{at}"), shape())).collect();
+    let output = m.output_stream("m", shape());
+    let mode = m.input("discipline", 2);
+    let chooser = m.instance(design, chooser, "chooser");
+    m.connect(chooser, "mode", mode);
+    let bits = address_width(queues);
+    // Frames that the choice has not heard of: it hears of one in a cycle.
+    let mut pending = Vec::new();
+    for at in 0..queues {
+        let (quantum, head) =
+            (m.input(&format!("quantum{at}"), LENGTH), m.input(&format!("head{at}"), LENGTH));
+        m.connect(chooser, &format!("quantum{at}"), quantum);
+        m.connect(chooser, &format!("length{at}"), head);
+        let arrived = m.input(&format!("arrived{at}"), 1);
+        let (register, waiting) = m.register(&format!("pending{at}"), COUNT, Some(0));
+        pending.push((register, waiting, arrived));
+    }
+    let none = m.number(bits, 0);
+    let wanted: Vec<(NodeId, NodeId)> = (0..)
+        .zip(&pending)
+        .map(|(at, (_, waiting, _))| (m.reduce_or(*waiting), m.number(bits, at)))
+        .collect();
+    let class = m.first(&wanted, none);
+    let asks: Vec<NodeId> = wanted.iter().map(|(wants, _)| *wants).collect();
+    let enqueue = m.any(&asks);
+    for (at, (register, waiting, arrived)) in (0..).zip(&pending) {
+        let own = m.is(class, at);
+        let told = m.and(own, enqueue);
+        let (plus, minus) = (m.resize(*arrived, COUNT), m.resize(told, COUNT));
+        let next = m.add(*waiting, plus);
+        let next = m.sub(next, minus);
+        m.set_next(*register, next);
+    }
+    m.connect(chooser, "enqueue", enqueue);
+    m.connect(chooser, "class", class);
+    // 0: choose; 1: a frame passes; 2 to 4: until heads are those of the next frames.
+    let (state_register, state) = m.register("state", 3, Some(0));
+    let (idle, passes) = (m.is(state, 0), m.is(state, 1));
+    let has_choice = m.output_of(chooser, "valid");
+    let quiet = m.not(enqueue);
+    let take = m.all(&[idle, has_choice, output.ready, quiet]);
+    m.connect(chooser, "take", take);
+    let chosen = m.output_of(chooser, "choice");
+    let chosen = hold(&mut m, "chosen", chosen, take);
+    let beats: Vec<NodeId> = streams.iter().map(|stream| m.beat_bits(&stream.beat)).collect();
+    let valids: Vec<NodeId> = streams.iter().map(|stream| stream.valid).collect();
+    let (bits_of, valid) = (m.choose(chosen, &beats), m.choose(chosen, &valids));
+    let valid = m.and(valid, passes);
+    let beat = m.bits_beat(shape(), bits_of);
+    let (_, _, last, _) = parts(&beat);
+    let leaves = m.and(valid, output.ready);
+    for (at, stream) in (0..).zip(&streams) {
+        let own = m.is(chosen, at);
+        let ready = m.all(&[own, passes, output.ready]);
+        m.set_ready(stream, ready);
+    }
+    let ends = m.and(leaves, last);
+    let next = m.add_number(state, 1);
+    let zero = m.number(3, 0);
+    let over = m.is(state, 4);
+    let next = m.mux(over, zero, next);
+    m.set_next(state_register, next);
+    let waits = m.any(&[idle, passes]);
+    let waits = m.not(waits);
+    let moves = m.any(&[take, ends, waits]);
+    m.set_enable(state_register, moves);
+    m.drive_stream(&output, &beat, valid);
+    for at in 0..queues {
+        let count = m.output_of(chooser, &format!("count{at}"));
+        m.output(&format!("count{at}"), count);
+    }
+    design.add(m.finish())
+}

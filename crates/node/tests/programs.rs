@@ -1,0 +1,129 @@
+//! P4 programs as blocks of a node, and managers that are answered from outside.
+
+use millrace_link::{Client, Event, Server};
+use millrace_node::interface::Item;
+use millrace_node::{Graph, NodeFile, Shared, map};
+use millrace_stf::parse;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::time::Duration;
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/nodes");
+
+fn load(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(Path::new(FOLDER).join(path)).map_err(|why| why.to_string())
+}
+
+fn node(text: &str) -> (NodeFile, Graph) {
+    let file = NodeFile::parse("node.toml", text).unwrap_or_else(|why| panic!("{}", why.render(false)));
+    let graph = Graph::new(&file, &mut load).unwrap_or_else(|why| panic!("{why}"));
+    (file, graph)
+}
+
+/// What leaves by the MACs of the node when the frames of the program's test come to them.
+fn run(text: &str) -> (Vec<(String, Vec<u8>)>, u32) {
+    let (file, mut graph) = node(text);
+    let test = std::fs::read_to_string(Path::new(FOLDER).join("../nat.stf")).unwrap();
+    let test = parse(&test).unwrap();
+    let mut left = Vec::new();
+    for (port, frame) in test.frames() {
+        let Some(mac) = file.block(&format!("p{port}")) else { continue };
+        assert!(graph.receive(mac, frame, 0));
+        while graph.turn(0) {}
+        for name in ["p1", "p2"] {
+            let block = file.block(name).unwrap();
+            left.extend(std::iter::from_fn(|| graph.leave_by(block)).map(|frame| (name.to_owned(), frame)));
+        }
+    }
+    let tables = map(&file).into_iter().find(|of| of.name == "nat.link.tables").unwrap();
+    (left, graph.read(tables.address))
+}
+
+#[test]
+fn a_program_does_the_same_in_each_placement() {
+    let split = std::fs::read_to_string(Path::new(FOLDER).join("nat.toml")).unwrap();
+    let tables = "software = [\"binding_in\", \"binding_out\"]\n";
+    assert!(split.contains(tables));
+    let hardware = split.replace(tables, "");
+    let software = hardware.replace("placement = \"hardware\"\n", "");
+    let (wanted, none) = run(&software);
+    assert!(
+        wanted.iter().any(|(name, _)| name == "p1")
+            && wanted.iter().any(|(name, _)| name == "p2")
+            && none == 0
+    );
+    assert_eq!(run(&hardware), (wanted.clone(), 0));
+    let (found, applied) = run(&split);
+    assert!(found == wanted && applied > 0, "{applied} tables were applied in software");
+}
+
+#[test]
+fn a_client_of_the_link_is_the_manager() {
+    let text = r#"
+[[device]]
+name = "board"
+[[service]]
+name = "s"
+[[function]]
+name = "f"
+service = "s"
+device = "board"
+[[block]]
+name = "p0"
+function = "f"
+kind = "mac"
+port = 5
+[[block]]
+name = "outside"
+function = "f"
+kind = "manager"
+buffer = 2
+[[connection]]
+from = "p0.rx"
+to = "outside.in"
+[[connection]]
+from = "outside.out"
+to = "p0.tx"
+"#;
+    let (file, graph) = node(text);
+    let (mac, manager) = (file.block("p0").unwrap(), file.block("outside").unwrap());
+    let shared = Shared::new(graph);
+    let read = |name: &str| {
+        let register = map(&file).into_iter().find(|of| of.name == name).unwrap();
+        shared.lock().read(register.address)
+    };
+    // The buffer is bounded while nobody reads it.
+    (0..3u8).for_each(|number| assert!(shared.lock().receive(mac, &[number; 60], 0)));
+    assert_eq!([read("outside.waiting"), read("outside.lost")], [2, 1]);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let device = shared.device("node", file.blocks.len());
+    // The client is there before the buffer is looked at.
+    let held = shared.lock();
+    let server = Server::serve(listener, Box::new(device)).unwrap();
+    let address = server.address();
+    let client = std::thread::spawn(move || Client::connect(address, true).unwrap());
+    std::thread::sleep(Duration::from_millis(200));
+    drop(held);
+    let mut client = client.join().unwrap();
+    assert!(shared.lock().receive(mac, &[7; 60], 0));
+    let mut last = 0;
+    while last != 7 {
+        let event = client.event(Duration::from_secs(10)).unwrap().expect("a frame of the buffer");
+        let Event::Frame { port, bytes } = event else { panic!("{event:?}") };
+        let item = Item::decode(&bytes).unwrap();
+        assert_eq!((usize::from(port), item.facts.port), (manager, 5));
+        last = item.bytes[0];
+        let answer = Item { bytes: vec![last + 100; 64], ..item };
+        client.send(port, &answer.encode()).unwrap();
+    }
+    // A read comes after what was sent before it.
+    client.read(0, 1).unwrap();
+    let answers: Vec<u8> = std::iter::from_fn(|| shared.lock().leave_by(mac)).map(|frame| frame[0]).collect();
+    assert_eq!(answers.last(), Some(&107));
+    assert_eq!(read("outside.answers"), answers.len() as u32);
+    // What is no answer is refused, and counted.
+    client.send(mac as u16, &Item::default().encode()).unwrap();
+    client.send(manager as u16, &[1, 2]).unwrap();
+    client.read(0, 1).unwrap();
+    assert_eq!(server.counts().refused, 2);
+}
