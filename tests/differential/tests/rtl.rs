@@ -167,3 +167,35 @@ fn verilator_has_no_warning() {
     }
     assert!(designs.len() > 40, "{} designs", designs.len());
 }
+
+/// Yosys reads the ingress of twenty programs, those of the least text: one driver for each bit, no loop, no latch. (The whole synthesis
+/// is for `tests/rtl/evaluate`.)
+#[test]
+fn yosys_finds_no_latch_and_no_loop() {
+    const DESIGNS: usize = 20;
+    if !has("yosys", "-V") {
+        return;
+    }
+    let folder = Folder::new("yosys");
+    let mut designs: Vec<(usize, PathBuf, Design)> = designs()
+        .into_iter()
+        .filter(|(_, design)| design.top().is_some_and(|top| design.modules[top].name == "ingress"))
+        .map(|(path, design)| {
+            (verilog::print(&design).iter().map(|file| file.text.len()).sum(), path, design)
+        })
+        .collect();
+    designs.sort_by_key(|(size, ..)| *size);
+    assert!(designs.len() >= DESIGNS, "{} designs", designs.len());
+    for (_, path, design) in &designs[..DESIGNS] {
+        let (files, top) = folder.write(design);
+        let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        let script = format!(
+            "read_verilog -sv {}; hierarchy -check -top {top}; proc; select -assert-none t:$dlatch; flatten; opt_expr; \
+             opt_clean; check -assert",
+            files.join(" ")
+        );
+        let ran = Command::new("yosys").args(["-q", "-p", &script]).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{}: {said}", path.display());
+    }
+}

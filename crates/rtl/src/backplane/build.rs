@@ -107,10 +107,10 @@ impl Top<'_> {
         // What leaves the slots, past gates and slices.
         let mut leaving: Vec<(InstanceId, Flow)> = Vec::new();
         for place in 0..options.places() {
-            leaving.push(self.from_slot(place));
+            leaving.push(self.leaves_slot(place));
         }
         let lanes: Vec<InstanceId> =
-            (0..options.lanes()).map(|lane| self.to_lane(lane, &leaving, &map)).collect();
+            (0..options.lanes()).map(|lane| self.enters_lane(lane, &leaving, &map)).collect();
         self.take_leaving(&leaving, &lanes, &map);
         // What comes, by lane.
         let mut coming = Vec::new();
@@ -118,7 +118,7 @@ impl Top<'_> {
             coming.push(self.classified(lane, rules, &lanes));
         }
         let to_slots: Vec<InstanceId> =
-            (0..options.places()).map(|place| self.to_slot(place, &coming)).collect();
+            (0..options.places()).map(|place| self.enters_slot(place, &coming)).collect();
         self.take_coming(&coming, &to_slots);
         for (lane, of) in (0..options.ports).zip(&lanes) {
             let output = self.m.output_stream(&format!("tx{lane}"), self.shape);
@@ -159,7 +159,7 @@ impl Top<'_> {
     }
 
     /// The frames of a port of a slot, after its gate.
-    fn from_slot(&mut self, place: u32) -> (InstanceId, Flow) {
+    fn leaves_slot(&mut self, place: u32) -> (InstanceId, Flow) {
         let (slot, port) = (place / self.options.ports, place % self.options.ports);
         let m = &mut self.m;
         let input: InStream = m.input_stream(&format!("slot{slot}_tx{port}"), self.shape);
@@ -178,7 +178,7 @@ impl Top<'_> {
     }
 
     /// All frames that leave by a lane.
-    fn to_lane(&mut self, lane: u32, leaving: &[(InstanceId, Flow)], map: &[NodeId]) -> InstanceId {
+    fn enters_lane(&mut self, lane: u32, leaving: &[(InstanceId, Flow)], map: &[NodeId]) -> InstanceId {
         let m = &mut self.m;
         let of = m.instance(self.design, self.modules.to_lane, &format!("to_lane{lane}"));
         let mut may = Vec::new();
@@ -256,7 +256,7 @@ impl Top<'_> {
     }
 
     /// All frames to a port of a slot, through its gate.
-    fn to_slot(&mut self, place: u32, coming: &[InstanceId]) -> InstanceId {
+    fn enters_slot(&mut self, place: u32, coming: &[InstanceId]) -> InstanceId {
         let (slot, port) = (place / self.options.ports, place % self.options.ports);
         let m = &mut self.m;
         let of = m.instance(self.design, self.modules.to_slot, &format!("to_slot{place}"));

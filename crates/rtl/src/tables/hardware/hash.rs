@@ -10,7 +10,7 @@ use millrace_netlist::NodeId;
 use millrace_pipeline::Bits;
 
 /// Cycles from a key to what is found.
-pub(super) const CYCLES: u32 = 6;
+pub(super) const CYCLES: u32 = 7;
 /// Bits of a key that are added at once.
 pub(crate) const LANE: u32 = 32;
 
@@ -28,7 +28,7 @@ impl Making<'_> {
             self.m.add(a, b)
         });
         let lanes: Vec<NodeId> = lanes.collect::<Vec<_>>().into_iter().rev().collect();
-        // Sum and matrix in one cycle are too long for an ECP5 at 156.25 MHz.
+        // An ECP5 at 156.25 MHz needs a cycle for the sum, one for the matrix, and one for the wires to the blocks of a memory.
         let mixed = self.m.concat(&lanes);
         let mixed = self.m.delayed("mixed", mixed, None);
         let mut words = Vec::new();
@@ -43,16 +43,17 @@ impl Making<'_> {
                 })
                 .collect();
             let place = self.m.concat(&place);
-            let place = self.place(Some(place), 2);
+            let place = self.m.delayed(&format!("place{way}"), place, None);
+            let place = self.place(Some(place), 3);
             let word = self.m.read_clocked(memory, place, None);
             words.push(self.m.delayed(&format!("word{way}"), word, None));
         }
         // The stash is read when the memories have given their words.
         words.extend((0..STASH).map(|place| {
-            let word = self.word(&format!("stash{place}"), 3);
+            let word = self.word(&format!("stash{place}"), 4);
             self.m.delayed(&format!("stash{place}_word"), word, None)
         }));
-        let asked = (2..=4).fold(key, |asked, cycle| self.m.delayed(&format!("asked_{cycle}"), asked, None));
+        let asked = (2..=5).fold(key, |asked, cycle| self.m.delayed(&format!("asked_{cycle}"), asked, None));
         let mut found = Vec::new();
         for (number, word) in words.into_iter().enumerate() {
             let kept = self.m.slice(word, stored, width);
