@@ -33,7 +33,7 @@ fn objects(switch: &Switch) -> Vec<String> {
     let (program, tables) = (switch.program(), switch.state().tables());
     let mut all = Vec::new();
     for table in program.tables.keys() {
-        all.extend(tables.entries(table).into_iter().map(|entry| format!("{entry:?}")));
+        all.extend(tables.entries(table).map(|entry| format!("{entry:?}")));
     }
     for (id, counter) in &program.counters {
         let value = |cell| tables.counter_value(CounterRef::Indexed(id), cell);
