@@ -70,7 +70,7 @@ impl Pair {
             device: registers,
             ports,
             effects: Effects::default(),
-            server: server,
+            server,
         };
         pair.update();
         pair
