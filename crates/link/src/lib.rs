@@ -19,7 +19,8 @@
 //! - **A link that is cut loses only frames that are on it**: requests whose answers did not come are refused at the client as
 //!   [`LinkError::Gone`], and the server goes on with all other clients.
 //!
-//! It never knows what a register is for: that is in the register map that comes with a design.
+//! It never knows what a register is for: that is in the register map that comes with a design. [`Client`] is a way to reach registers for
+//! [`millrace_rtl::map::RegisterDevice`].
 
 mod client;
 mod device;
@@ -27,10 +28,12 @@ pub mod limits;
 mod mapped;
 mod outbox;
 mod server;
+mod simulated;
 mod wire;
 
 pub use client::{Client, LinkError};
 pub use device::{Counts, Device, Event, Fault, Shape};
 pub use mapped::Mapped;
 pub use server::Server;
+pub use simulated::Simulated;
 pub use wire::{Refused, ToDevice, ToHost, WireError};

@@ -350,7 +350,7 @@ impl Core<'_> {
     }
 }
 
-/// The most of a setting of that many bits.
+/// The quantum of each queue after a reset: as long as a frame may be.
 pub(super) fn quantum_at_start(shape: &Shape) -> u128 {
     u128::from(shape.frame + shape.overhead).min((1 << Shape::LENGTH) - 1)
 }

@@ -175,7 +175,7 @@ impl<A: RegisterAccess> RegisterDevice<A> {
         Ok(())
     }
 
-    /// What an interrupt asks for: takes the words of queues that have something and may raise it, at most [`MAX_TAKEN`], each with the
+    /// What an interrupt asks for: takes the words of queues that have something and may raise it, at most 64, each with the
     /// number of its port. The registers are then as they were, so that others who use them do not notice.
     ///
     /// # Errors

@@ -1,0 +1,128 @@
+//! A device in simulation: its registers and ports are those of the netlist, cycle by cycle.
+
+use crate::client::{Client, LinkError};
+use crate::device::{Device, Event, Fault, Shape};
+use crate::limits::MAX_WORDS;
+use millrace_pipeline::Bits;
+use millrace_rtl::device::Bench;
+use millrace_rtl::map::{MapError, RegisterAccess};
+
+/// Frames that wait at a port for the device to take them.
+const MAX_COMING: usize = 256;
+/// Cycles that pass at a look at a device in which frames are.
+const STEPS: u32 = 200;
+/// After so many cycles in which nothing came or left no frame is in a device.
+const QUIET: u32 = 10_000;
+
+/// A simulated device.
+pub struct Simulated {
+    bench: Bench,
+    shape: Shape,
+    /// Bytes of the longest frame.
+    longest: usize,
+    quiet: u32,
+}
+
+impl std::fmt::Debug for Simulated {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Simulated").field("shape", &self.shape).finish_non_exhaustive()
+    }
+}
+
+impl Simulated {
+    /// Of a device after its reset. Its clock for meters is that of its cycles.
+    ///
+    /// # Errors
+    /// It cannot be simulated.
+    pub fn new(device: &millrace_rtl::Device) -> Result<Simulated, Fault> {
+        let mut bench = Bench::new(device).map_err(Fault::new)?;
+        bench.set_clock(device.report().period_ps);
+        // Any number: frames come and leave while registers are accessed.
+        bench.set_traffic(1);
+        let (map, options) = (device.register_map(), device.options());
+        let ports = u16::try_from(options.ports).unwrap_or(u16::MAX);
+        let shape = Shape { name: map.program.clone(), bytes: map.size(), ports };
+        Ok(Simulated { bench, shape, longest: options.frame as usize, quiet: QUIET })
+    }
+}
+
+impl Device for Simulated {
+    fn shape(&self) -> Shape {
+        self.shape.clone()
+    }
+
+    fn read(&mut self, address: u32) -> Result<u32, Fault> {
+        self.bench.registers().read(address).map_err(Fault::new)
+    }
+
+    fn write(&mut self, address: u32, word: u32) -> Result<(), Fault> {
+        self.bench.registers().write(address, word).map_err(Fault::new)
+    }
+
+    fn send(&mut self, port: u16, frame: &[u8]) -> Result<(), Fault> {
+        if port >= self.shape.ports {
+            return Err(Fault::new(format_args!("the device has no port {port}")));
+        }
+        if frame.is_empty() || frame.len() > self.longest {
+            let (bytes, longest) = (frame.len(), self.longest);
+            return Err(Fault::new(format_args!("a frame of {bytes} bytes, not 1 to {longest}")));
+        }
+        if self.bench.waiting_at(port.into()) >= MAX_COMING {
+            return Err(Fault::new(format_args!("{MAX_COMING} frames wait at port {port} (MAX_COMING)")));
+        }
+        self.bench.send(port.into(), frame.to_vec(), false);
+        self.quiet = 0;
+        Ok(())
+    }
+
+    fn poll(&mut self, tell: &mut dyn FnMut(Event)) -> Result<(), Fault> {
+        let steps = if self.quiet < QUIET { STEPS } else { 1 };
+        for _ in 0..steps {
+            let (left, decided) = self.bench.step(&mut |_| true, &mut |_| true);
+            let is_quiet = left.is_empty() && decided.is_empty() && self.bench.waiting() == 0;
+            self.quiet = if is_quiet { self.quiet.saturating_add(1) } else { 0 };
+            for frame in left.into_iter().filter(|frame| !frame.is_bad) {
+                tell(Event::Frame { port: frame.port as u16, bytes: frame.bytes });
+            }
+        }
+        let messages = self.bench.take_interrupts().map_err(|error: MapError<String>| Fault::new(error))?;
+        for (kind, word) in messages {
+            tell(Event::Message { kind: kind as u32, bytes: bytes_of(&word) });
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of a word, the highest first.
+fn bytes_of(word: &Bits) -> Vec<u8> {
+    let mut bytes: Vec<u8> = word.limbs().flat_map(u64::to_le_bytes).collect();
+    bytes.truncate(word.width().div_ceil(8) as usize);
+    bytes.reverse();
+    bytes
+}
+
+/// The registers of a device over the link.
+impl RegisterAccess for Client {
+    type Error = LinkError;
+
+    fn read(&mut self, offset: u32) -> Result<u32, LinkError> {
+        self.read_many(offset, 1).map(|words| words.first().copied().unwrap_or_default())
+    }
+
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), LinkError> {
+        Client::write(self, &[(offset, value)])
+    }
+
+    fn read_many(&mut self, offset: u32, registers: u32) -> Result<Vec<u32>, LinkError> {
+        Client::read(self, offset, registers as usize)
+    }
+
+    fn write_many(&mut self, writes: &[(u32, u32)]) -> Result<(), LinkError> {
+        writes.chunks(MAX_WORDS).try_for_each(|writes| Client::write(self, writes))
+    }
+
+    /// Other clients use the same registers.
+    fn is_shared(&self) -> bool {
+        true
+    }
+}
