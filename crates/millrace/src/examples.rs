@@ -127,7 +127,10 @@ Examples:
   sudo millrace link serve --uio /dev/uio0                serves the registers of an FPGA on this machine, at 127.0.0.1:9561
   millrace link read 0x10 4                               reads four registers
   millrace link write 0x10=1 0x14=0xff                    writes two, nothing of other clients between them
-  millrace link dump --json                               reads all of them";
+  millrace link dump --json                               reads all of them
+  millrace link serve --simulate l2_switch.p4             simulates the device of `millrace rtl l2_switch.p4 --device -o build`, and serves it
+  millrace link write --map build/registers.json port1.discipline=2
+  millrace link dump --map build/registers.json           reads all registers of the device that have names";
 
 pub(crate) const NODE: &str = "\
 Examples:

@@ -97,7 +97,7 @@ fn execute(args: Vec<OsString>) -> ExitCode {
         Command::Plugin(args) => observe::plugin(&args),
         Command::Tc(args) => tc::tc(&args),
         Command::Mode(args) => mode::mode(&args),
-        Command::Link(args) => link::link(&args),
+        Command::Link(args) => link::link(&args, &mut findings),
         Command::Node(args) => node::node(&args),
         Command::Chassis(args) => chassis::chassis(&args),
         Command::Ctl(args) => ctl::ctl(&args, &mut findings),

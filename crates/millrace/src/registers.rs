@@ -1,7 +1,10 @@
-//! A register map as JSON, written with a design.
+//! A register map as JSON, written with a design and read by `millrace link`.
 
-use millrace_rtl::map::{Field, RegisterMap};
+use crate::findings::Failure;
+use millrace_rtl::map::{Field, RegisterMap, WordName};
+use millrace_rtl::{PortKind, SoftwarePort};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// The register map as JSON.
 pub(crate) fn as_json(map: &RegisterMap) -> Value {
@@ -31,4 +34,53 @@ pub(crate) fn as_json(map: &RegisterMap) -> Value {
             "version": RegisterMap::VERSION, "bytes": map.size(), "data_offset": RegisterMap::DATA, "data_registers": map.words(),
             "command": { "write": RegisterMap::WRITE, "read": RegisterMap::READ, "next": RegisterMap::NEXT },
             "registers": registers, "ports": ports, "tables": tables, "words": words })
+}
+
+/// The most bytes of a file with a map.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Reads a map from its file, without what is known of the memories of tables.
+pub(crate) fn read(path: &Path) -> Result<RegisterMap, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::failed(path.display(), error);
+    let bytes = std::fs::metadata(path).map_err(|error| failed(&error))?.len();
+    if bytes > MAX_BYTES {
+        return Err(failed(&format_args!("{bytes} bytes are more than a register map has")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+    let json: Value = serde_json::from_str(&text).map_err(|error| failed(&error))?;
+    from_json(&json).ok_or_else(|| failed(&"it is no registers.json of millrace rtl"))
+}
+
+fn from_json(json: &Value) -> Option<RegisterMap> {
+    if json["ident"].as_u64()? != u64::from(RegisterMap::IDENT)
+        || json["version"].as_u64()? != u64::from(RegisterMap::VERSION)
+    {
+        return None;
+    }
+    let ports = json["ports"].as_array()?.iter().map(|port| {
+        let kind = port["kind"].as_str()?;
+        Some(SoftwarePort {
+            object: port["object"].as_str()?.to_owned(),
+            kind: PortKind::ALL.into_iter().find(|other| other.to_string() == kind)?,
+            words: port["words"].as_u64()?,
+            width: u32::try_from(port["bits"].as_u64()?)
+                .ok()
+                .filter(|bits| (1..=32 * RegisterMap::MAX_WORDS).contains(bits))?,
+            readable: port["readable"].as_bool()?,
+            writable: port["writable"].as_bool()?,
+        })
+    });
+    let ports: Vec<SoftwarePort> = ports.collect::<Option<_>>()?;
+    let names = json["words"].as_array()?.iter().map(|word| {
+        let port = usize::try_from(word["port"].as_u64()?).ok().filter(|port| *port < ports.len())?;
+        Some(WordName { name: word["name"].as_str()?.to_owned(), port, address: word["address"].as_u64()? })
+    });
+    let names = names.collect::<Option<_>>()?;
+    Some(RegisterMap {
+        program: json["program"].as_str()?.to_owned(),
+        cookie: u64::from_str_radix(json["cookie"].as_str()?.strip_prefix("0x")?, 16).ok()?,
+        ports,
+        tables: Vec::new(),
+        names,
+    })
 }

@@ -46,3 +46,40 @@ fn a_device_is_served_to_this_machine_alone_unless_an_option_says_otherwise() {
     let nobody = millrace(&["link", "read", "0", "--server", "127.0.0.1:1"]);
     assert!(nobody.err.contains("no server of the host link"), "{}", nobody.err);
 }
+
+/// A simulated device has the registers of the design that is written, under the same names.
+#[test]
+fn a_simulated_device_is_reached_by_the_names_of_its_map() {
+    let folder = Folder::new("host-link-simulated");
+    let program = "programs/l2_switch.p4";
+    let (build, shape) = (folder.path("build"), ["--ports", "2", "--width", "256"]);
+    let made = millrace(&[&["rtl", program, "--device", "-o", &build][..], &shape].concat());
+    assert_eq!(made.code, 0, "{}", made.err);
+    let map = format!("{build}/registers.json");
+    let serve = ["link", "serve", "--simulate", program, "--listen", "0"];
+    let mut server = Live::start(&[&serve[..], &shape].concat());
+    let address = server.hears("host link: ").unwrap();
+    let link = |args: &[&str]| -> Said {
+        millrace(&[&["link"], args, &["--server", &address, "--map", &map]].concat())
+    };
+    assert_eq!(link(&["read", "ports_up"]).out, "ports_up: 0x3\n");
+    assert_eq!(link(&["write", "port1.discipline=2", "ports_up=0x1"]).code, 0);
+    assert_eq!(link(&["read", "port1.discipline"]).out, "port1.discipline: 0x2\n");
+    let dump = link(&["dump"]).out;
+    assert!(dump.contains("ports_up: 0x1\n") && dump.contains("drops.queue_full: 0x0\n"), "{dump}");
+    assert_eq!(link(&["read", "settings[0]", "--json"]).json()["words"]["ports_up"], "0x1");
+    for (args, why) in [
+        (&["read", "port2.discipline"][..], "has no register port2.discipline"),
+        (&["write", "ports_up=1", "drops.assert=1"], "is not for software to write"),
+        (&["write", "ports_up=0x1ffffffff"], "no number of 32 bits"),
+    ] {
+        let said = link(args);
+        assert!(said.code != 0 && said.err.contains(why), "{}", said.err);
+    }
+    // Another design has other registers.
+    let other = millrace(&["rtl", program, "--device", "-o", &build]);
+    assert_eq!(other.code, 0);
+    assert!(link(&["read", "ports_up"]).err.contains("another program"));
+    assert_eq!(millrace(&["link", "serve", "--uio", &map, "--ports", "2"]).code, 2);
+    assert_eq!(millrace(&["rtl", program, "--width", "128"]).code, 2);
+}
