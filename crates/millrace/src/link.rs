@@ -55,7 +55,7 @@ enum What {
     },
     /// Reads registers
     Read {
-        /// The address of the first, a multiple of 4; with --map a name, as ports_up or ingress.packets[3]
+        /// The address of the first, a multiple of 4; with --map a name, as `ports_up` or `ingress.packets[3]`
         #[arg(value_name = "ADDRESS|NAME")]
         from: String,
         /// How many

@@ -191,8 +191,8 @@ fn devices_do_what_the_software_does() {
 fn widths_and_ports() {
     for (ports, width) in [(1, 64), (3, 128), (4, 256), (5, 512)] {
         for name in NAMES {
-            compare(name, DeviceOptions { ports, width, ..options() }, 300, (8, 8));
-            compare(name, DeviceOptions { ports, width, slots: 2, ..options() }, 200, (4, 3));
+            compare(name, DeviceOptions { ports, width, ..options() }, 120, (8, 8));
+            compare(name, DeviceOptions { ports, width, slots: 2, ..options() }, 80, (4, 3));
         }
     }
 }
@@ -254,7 +254,9 @@ fn change(switch: &mut Switch, gone: &mut Vec<(TableId, EntryWrite)>, rng: &mut 
 #[test]
 fn writes_go_between_two_frames() {
     for (seed, name) in (1..).zip(NAMES) {
-        for bus in [Bus::Axi4Lite, Bus::AvalonMm] {
+        // Both buses reach the same registers, so one program on both of them is enough.
+        let buses = if seed == 1 { &[Bus::Axi4Lite, Bus::AvalonMm][..] } else { &[Bus::Axi4Lite] };
+        for bus in buses.iter().copied() {
             // All frames may wait at one port.
             writes_under_traffic(name, DeviceOptions { bus, depth: 1024, ..options() }, seed);
         }

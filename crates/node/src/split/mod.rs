@@ -8,7 +8,7 @@
 //!  the stage ended   <-- live values, frame -------------------------------+
 //! ```
 //!
-//! [`Cut`] takes the body that applies the tables apart: before each of them the pipeline ends with the number of the [`Site`], and it
+//! [`Cut`] takes the body that applies the tables apart: before each of them the pipeline ends with the number of the place, and it
 //! begins again after it. What is live there travels with the frame, and nothing else does. [`SplitEngine`] runs a program so; its
 //! device is served over the host link ([`SplitDevice`]).
 //!

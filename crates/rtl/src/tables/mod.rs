@@ -113,7 +113,7 @@ pub struct Stored {
     pub entry: u32,
     /// Bits of the data, or of the place of a group's members.
     pub data: u32,
-    /// Bits that say whether there is a group ([`Chosen`]).
+    /// Bits that say whether there is a group.
     pub chosen: u32,
 }
 
