@@ -69,7 +69,7 @@ fn chassis(device: &Device, hardware: &Hardware) -> Chassis {
     let places = (0..SLOTS).flat_map(|slot| (0..PORTS).map(move |port| Place { slot, port }));
     let rules: Vec<Rule> = (places.clone())
         .map(|to| Rule {
-            lanes: 1 << to.port,
+            lines: 1 << to.port,
             vlan: Some(100 + to.slot as u16),
             destination: None,
             from: None,
@@ -187,7 +187,7 @@ fn rates_rules_and_links() {
     let mut chassis = Chassis::new(&backplane).unwrap();
     let place = |slot, port| Place { slot, port };
     let by_mac = |destination: u8, to| Rule {
-        lanes: 0b0001,
+        lines: 0b0001,
         vlan: None,
         destination: Some([6, 0, 0, 0, 0, destination]),
         from: None,
@@ -195,7 +195,7 @@ fn rates_rules_and_links() {
     };
     // Port 0 to slot 0; its port 1 is connected with port 0 of slot 1, whose port 3 is the port 3 of the chassis.
     let linked =
-        Rule { lanes: 0b1_0000, vlan: None, destination: None, from: Some(place(0, 1)), to: place(1, 0) };
+        Rule { lines: 0b1_0000, vlan: None, destination: None, from: Some(place(0, 1)), to: place(1, 0) };
     chassis.set_rules(&[by_mac(1, place(0, 0)), by_mac(3, place(1, 0)), linked]).unwrap();
     chassis.set_map(place(0, 1), PORTS).unwrap();
     chassis.set_map(place(1, 1), 3).unwrap();

@@ -142,18 +142,18 @@ impl Chassis {
         Ok(())
     }
 
-    /// By which lane a port of a slot leaves; the link is the last.
+    /// By which line a port of a slot leaves; the link is the last.
     ///
     /// # Errors
-    /// There is no such port or lane.
-    pub fn set_map(&mut self, place: Place, lane: u32) -> Result<(), String> {
+    /// There is no such port or line.
+    pub fn set_map(&mut self, place: Place, line: u32) -> Result<(), String> {
         self.check(place)?;
-        if lane >= self.options.lanes() {
-            return Err(format!("lane {lane} is not below {}", self.options.lanes()));
+        if line >= self.options.lines() {
+            return Err(format!("line {line} is not below {}", self.options.lines()));
         }
-        let bits = millrace_netlist::address_width(self.options.lanes());
+        let bits = millrace_netlist::address_width(self.options.lines());
         let number = place.slot * self.options.ports + place.port;
-        self.write("map", number.into(), &Bits::new(bits, lane.into()));
+        self.write("map", number.into(), &Bits::new(bits, line.into()));
         Ok(())
     }
 

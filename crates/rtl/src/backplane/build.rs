@@ -33,11 +33,11 @@ impl Backplane {
         let shape = StreamShape::frames(options.width, 1);
         let modules = Modules {
             slice: register_slice(&mut design, shape),
-            to_slot: merge(&mut design, options.lanes(), shape),
-            to_lane: merge(&mut design, options.places(), shape),
+            to_slot: merge(&mut design, options.lines(), shape),
+            to_line: merge(&mut design, options.places(), shape),
             gate_in: gate_in(&mut design, shape),
             gate_out: gate_out(&mut design, shape),
-            classify: (0..options.lanes()).map(|lane| classify(&mut design, &options, lane)).collect(),
+            classify: (0..options.lines()).map(|line| classify(&mut design, &options, line)).collect(),
         };
         let m = ModuleBuilder::new("backplane");
         let mut top = Top { m, design: &design, modules, options, shape, slots: Vec::new() };
@@ -69,7 +69,7 @@ impl Backplane {
 struct Modules {
     slice: ModuleId,
     to_slot: ModuleId,
-    to_lane: ModuleId,
+    to_line: ModuleId,
     gate_in: ModuleId,
     gate_out: ModuleId,
     classify: Vec<ModuleId>,
@@ -102,27 +102,27 @@ impl Top<'_> {
         let rules = self.words("rule", RULES, rule_bits(&options), 0);
         let rules: Vec<NodeId> = rules.into_iter().rev().collect();
         let rules = self.m.concat(&rules);
-        let map = self.words("map", options.places(), address_width(options.lanes()), 0);
+        let map = self.words("map", options.places(), address_width(options.lines()), 0);
         self.make_slots();
         // What leaves the slots, past gates and slices.
         let mut leaving: Vec<(InstanceId, Flow)> = Vec::new();
         for place in 0..options.places() {
             leaving.push(self.leaves_slot(place));
         }
-        let lanes: Vec<InstanceId> =
-            (0..options.lanes()).map(|lane| self.enters_lane(lane, &leaving, &map)).collect();
-        self.take_leaving(&leaving, &lanes, &map);
-        // What comes, by lane.
+        let lines: Vec<InstanceId> =
+            (0..options.lines()).map(|line| self.enters_line(line, &leaving, &map)).collect();
+        self.take_leaving(&leaving, &lines, &map);
+        // What comes, by line.
         let mut coming = Vec::new();
-        for lane in 0..options.lanes() {
-            coming.push(self.classified(lane, rules, &lanes));
+        for line in 0..options.lines() {
+            coming.push(self.classified(line, rules, &lines));
         }
         let to_slots: Vec<InstanceId> =
             (0..options.places()).map(|place| self.enters_slot(place, &coming)).collect();
         self.take_coming(&coming, &to_slots);
-        for (lane, of) in (0..options.ports).zip(&lanes) {
-            let output = self.m.output_stream(&format!("tx{lane}"), self.shape);
-            self.sliced(&format!("tx{lane}_slice"), *of, &output);
+        for (line, of) in (0..options.ports).zip(&lines) {
+            let output = self.m.output_stream(&format!("tx{line}"), self.shape);
+            self.sliced(&format!("tx{line}_slice"), *of, &output);
         }
     }
 
@@ -177,13 +177,13 @@ impl Top<'_> {
         (slice, flow)
     }
 
-    /// All frames that leave by a lane.
-    fn enters_lane(&mut self, lane: u32, leaving: &[(InstanceId, Flow)], map: &[NodeId]) -> InstanceId {
+    /// All frames that leave by a line.
+    fn enters_line(&mut self, line: u32, leaving: &[(InstanceId, Flow)], map: &[NodeId]) -> InstanceId {
         let m = &mut self.m;
-        let of = m.instance(self.design, self.modules.to_lane, &format!("to_lane{lane}"));
+        let of = m.instance(self.design, self.modules.to_line, &format!("to_line{line}"));
         let mut may = Vec::new();
         for (place, (_, (beat, valid))) in leaving.iter().enumerate() {
-            let here = m.is(map[place], lane.into());
+            let here = m.is(map[place], line.into());
             let valid = m.and(*valid, here);
             m.connect_stream(of, &format!("s{place}"), beat, valid);
             may.push(self.slots[place / self.options.ports as usize].may);
@@ -195,13 +195,13 @@ impl Top<'_> {
     }
 
     /// Tells ports of slots which beats were taken, and counts them against the rates of the slots.
-    fn take_leaving(&mut self, leaving: &[(InstanceId, Flow)], lanes: &[InstanceId], map: &[NodeId]) {
+    fn take_leaving(&mut self, leaving: &[(InstanceId, Flow)], lines: &[InstanceId], map: &[NodeId]) {
         let m = &mut self.m;
         let mut taken: Vec<Vec<NodeId>> = vec![Vec::new(); self.slots.len()];
         for (place, (slice, (_, valid))) in leaving.iter().enumerate() {
             let mut ready = Vec::new();
-            for (lane, of) in (0..).zip(lanes) {
-                let here = m.is(map[place], lane);
+            for (line, of) in (0..).zip(lines) {
+                let here = m.is(map[place], line);
                 let takes = m.ready_of(*of, &format!("s{place}"));
                 ready.push(m.and(here, takes));
             }
@@ -228,18 +228,18 @@ impl Top<'_> {
         }
     }
 
-    /// The frames of a lane with their places.
-    fn classified(&mut self, lane: u32, rules: NodeId, lanes: &[InstanceId]) -> InstanceId {
+    /// The frames of a line with their places.
+    fn classified(&mut self, line: u32, rules: NodeId, lines: &[InstanceId]) -> InstanceId {
         let m = &mut self.m;
-        let of = m.instance(self.design, self.modules.classify[lane as usize], &format!("classify{lane}"));
+        let of = m.instance(self.design, self.modules.classify[line as usize], &format!("classify{line}"));
         m.connect(of, "rules", rules);
-        if lane < self.options.ports {
-            let input = m.input_stream(&format!("rx{lane}"), self.shape);
+        if line < self.options.ports {
+            let input = m.input_stream(&format!("rx{line}"), self.shape);
             m.connect_stream(of, "s", &input.beat, input.valid);
             let ready = m.ready_of(of, "s");
             m.set_ready(&input, ready);
         } else {
-            let link = lanes[lane as usize];
+            let link = lines[line as usize];
             let (beat, valid) = m.stream_from(link, "m");
             m.connect_stream(of, "s", &beat, valid);
             let ready = m.ready_of(of, "s");
@@ -260,14 +260,14 @@ impl Top<'_> {
         let (slot, port) = (place / self.options.ports, place % self.options.ports);
         let m = &mut self.m;
         let of = m.instance(self.design, self.modules.to_slot, &format!("to_slot{place}"));
-        for (lane, classify) in coming.iter().enumerate() {
+        for (line, classify) in coming.iter().enumerate() {
             let (beat, valid) = m.stream_from(*classify, "m");
             let (to, known) = (m.output_of(*classify, "place"), m.output_of(*classify, "known"));
             let here = m.is(to, place.into());
             let valid = m.all(&[valid, known, here]);
-            m.connect_stream(of, &format!("s{lane}"), &beat, valid);
+            m.connect_stream(of, &format!("s{line}"), &beat, valid);
         }
-        let all = m.number(self.options.lanes(), u128::MAX >> (128 - self.options.lanes()));
+        let all = m.number(self.options.lines(), u128::MAX >> (128 - self.options.lines()));
         m.connect(of, "may", all);
         let slice = m.instance(self.design, self.modules.slice, &format!("coming{place}"));
         let (beat, valid) = m.stream_from(of, "m");
@@ -289,16 +289,16 @@ impl Top<'_> {
         of
     }
 
-    /// Tells lanes which beats were taken; a frame that matches no rule is taken and counted.
+    /// Tells lines which beats were taken; a frame that matches no rule is taken and counted.
     fn take_coming(&mut self, coming: &[InstanceId], to_slots: &[InstanceId]) {
         let m = &mut self.m;
-        for (lane, classify) in coming.iter().enumerate() {
+        for (line, classify) in coming.iter().enumerate() {
             let (to, known) = (m.output_of(*classify, "place"), m.output_of(*classify, "known"));
             let unknown = m.not(known);
             let mut ready = vec![unknown];
             for (place, of) in (0..).zip(to_slots) {
                 let here = m.is(to, place);
-                let takes = m.ready_of(*of, &format!("s{lane}"));
+                let takes = m.ready_of(*of, &format!("s{line}"));
                 ready.push(m.all(&[known, here, takes]));
             }
             let ready = m.any(&ready);
@@ -307,7 +307,7 @@ impl Top<'_> {
             let last = beat.last.unwrap_or(valid);
             let lost = m.all(&[valid, last, unknown]);
             let name =
-                if lane as u32 == self.options.ports { "link".to_owned() } else { format!("rx{lane}") };
+                if line as u32 == self.options.ports { "link".to_owned() } else { format!("rx{line}") };
             counter(m, &format!("{name}_unknown"), lost);
         }
     }
@@ -335,5 +335,5 @@ fn counter(m: &mut ModuleBuilder, name: &str, event: NodeId) {
     m.output(name, count);
 }
 
-/// Frames of any length pass the queue of a lane, whose decision is made of its first beats.
+/// Frames of any length pass the queue of a line, whose decision is made of its first beats.
 const _: () = assert!(WAITING >= 8);

@@ -1,4 +1,4 @@
-//! Where the frames of a lane go: their first bytes are compared with all rules while they wait.
+//! Where the frames of a line go: their first bytes are compared with all rules while they wait.
 
 use super::build::place_bits;
 use super::{BackplaneOptions, WAITING};
@@ -14,7 +14,7 @@ struct Fields {
     from: Option<NodeId>,
     destination: (NodeId, NodeId),
     vlan: (NodeId, NodeId),
-    lane: NodeId,
+    line: NodeId,
     valid: NodeId,
 }
 
@@ -23,7 +23,7 @@ impl Fields {
         m: &mut ModuleBuilder,
         options: &BackplaneOptions,
         rule: NodeId,
-        (lane, is_link): (u32, bool),
+        (line, is_link): (u32, bool),
     ) -> Fields {
         let place = place_bits(options);
         let mut low = 0;
@@ -35,31 +35,31 @@ impl Fields {
         let (from, has_from) = (next(m, place), next(m, 1));
         let (destination, has_destination) = (next(m, 48), next(m, 1));
         let (vlan, has_vlan) = (next(m, 12), next(m, 1));
-        let lanes = next(m, options.lanes());
+        let lines = next(m, options.lines());
         let valid = next(m, 1);
-        let lane = m.bit(lanes, lane);
-        // Frames of other lanes come from no slot.
+        let line = m.bit(lines, line);
+        // Frames of other lines come from no slot.
         let not = m.not(has_from);
         let valid = if is_link { valid } else { m.and(valid, not) };
         let from = is_link.then(|| m.concat(&[has_from, from]));
-        Fields { to, from, destination: (destination, has_destination), vlan: (vlan, has_vlan), lane, valid }
+        Fields { to, from, destination: (destination, has_destination), vlan: (vlan, has_vlan), line, valid }
     }
 }
 
 /// Bits of a rule.
 pub(super) fn rule_bits(options: &BackplaneOptions) -> u32 {
-    2 * place_bits(options) + 1 + 49 + 13 + options.lanes() + 1
+    2 * place_bits(options) + 1 + 49 + 13 + options.lines() + 1
 }
 
-/// Frames of a lane: stream `s` in, `m` out, and with each beat `place`, the port of a slot that its frame goes to, and `known`, whether
+/// Frames of a line: stream `s` in, `m` out, and with each beat `place`, the port of a slot that its frame goes to, and `known`, whether
 /// there is one. `rules` are all rules, the first one lowest. On the link `s_from` is the place that a frame comes from.
-pub(super) fn classify(design: &mut Design, options: &BackplaneOptions, lane: u32) -> ModuleId {
-    let is_link = lane == options.ports;
+pub(super) fn classify(design: &mut Design, options: &BackplaneOptions, line: u32) -> ModuleId {
+    let is_link = line == options.ports;
     let shape = StreamShape::frames(options.width, 1);
     let place = place_bits(options);
     let beats = fifo(design, shape, WAITING);
     let decisions = fifo(design, StreamShape::words(place + 1), WAITING);
-    let mut m = ModuleBuilder::new(&format!("classify{lane}"));
+    let mut m = ModuleBuilder::new(&format!("classify{line}"));
     let rules = m.input("rules", rule_bits(options) * super::RULES);
     let input = m.input_stream("s", shape);
     let from = is_link.then(|| m.input("s_from", place));
@@ -84,7 +84,7 @@ pub(super) fn classify(design: &mut Design, options: &BackplaneOptions, lane: u3
         (asked, m.delayed("head", head, None), m.delayed("whole", is_whole.1, None))
     };
     let from = from.map(|from| m.delayed("came_from", from, None));
-    let (known, to) = first_rule(&mut m, options, (lane, is_link), rules, (head, whole, from));
+    let (known, to) = first_rule(&mut m, options, (line, is_link), rules, (head, whole, from));
     let asked = m.delayed("asked_2", asked, Some(0));
     let decision = m.concat(&[known, to]);
     let beat = m.bits_beat(StreamShape::words(place + 1), decision);
@@ -159,7 +159,7 @@ fn head(
 fn first_rule(
     m: &mut ModuleBuilder,
     options: &BackplaneOptions,
-    lane: (u32, bool),
+    line: (u32, bool),
     rules: NodeId,
     (head, whole, from): (NodeId, NodeId, Option<NodeId>),
 ) -> (NodeId, NodeId) {
@@ -176,7 +176,7 @@ fn first_rule(
     let mut found: Vec<(NodeId, NodeId)> = Vec::new();
     for number in 0..super::RULES {
         let rule = m.slice(rules, number * width, width);
-        let of = Fields::of(m, options, rule, lane);
+        let of = Fields::of(m, options, rule, line);
         let wanted =
             |m: &mut ModuleBuilder, (value, has): (NodeId, NodeId), asked: NodeId, there: Option<NodeId>| {
                 let same = m.eq(value, asked);
@@ -186,7 +186,7 @@ fn first_rule(
             };
         let destination = wanted(m, of.destination, destination, None);
         let vlan = wanted(m, of.vlan, vlan, Some(is_tagged));
-        let mut all = vec![of.valid, of.lane, destination, vlan, whole];
+        let mut all = vec![of.valid, of.line, destination, vlan, whole];
         if let (Some(rule), Some(from)) = (of.from, from) {
             let (has, place) = (m.bit(rule, m.width(rule) - 1), m.slice(rule, 0, place_bits(options)));
             all.push(wanted(m, (place, has), from, None));

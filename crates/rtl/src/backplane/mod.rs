@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Each slot has as many ports as the backplane, each an AXI4-Stream in and out, and a reset of its own: the *boundary*, the same for
-//! all slots. *Rules* say which port of which slot a frame goes to, by the lane where it comes in, its VLAN and its destination, a
-//! *map* by which lane a port of a slot leaves. The last lane is the link: what leaves by it comes in by it, so slots are connected with
+//! all slots. *Rules* say which port of which slot a frame goes to, by the line where it comes in, its VLAN and its destination, a
+//! *map* by which line a port of a slot leaves. The last line is the link: what leaves by it comes in by it, so slots are connected with
 //! each other.
 //!
 //! A *gate* at the boundary is open or closed. A closed one takes no signal of the slot, gives it nothing, and has it reset; frames for
@@ -34,7 +34,7 @@ pub const MAX_SLOTS: u32 = 32;
 pub const MAX_PORTS: u32 = 8;
 /// Rules of a backplane.
 pub const RULES: u32 = 64;
-/// Beats of frames that wait at a lane for their decision.
+/// Beats of frames that wait at a line for their decision.
 pub const WAITING: u32 = 32;
 /// What a rate of one beat a cycle is.
 pub const BEAT: u32 = 1 << 12;
@@ -70,8 +70,8 @@ impl BackplaneOptions {
         }
     }
 
-    /// Lanes: the ports, and the link.
-    pub fn lanes(&self) -> u32 {
+    /// Lines: the ports, and the link.
+    pub fn lines(&self) -> u32 {
         self.ports + 1
     }
 
@@ -93,8 +93,8 @@ pub struct Place {
 /// Which frames go to a port of a slot. The first rule that a frame matches counts; one that matches none is dropped and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// A bit for each lane where the frame may come in, the link last.
-    pub lanes: u32,
+    /// A bit for each line where the frame may come in, the link last.
+    pub lines: u32,
     /// The VLAN in its tag.
     pub vlan: Option<u16>,
     /// Its destination.
@@ -115,7 +115,7 @@ impl Rule {
             self.destination.map_or(0, |mac| mac.iter().fold(0, |sum, byte| sum << 8 | u128::from(*byte)));
         [
             flag(true),
-            Bits::new(options.lanes(), self.lanes.into()),
+            Bits::new(options.lines(), self.lines.into()),
             flag(self.vlan.is_some()),
             Bits::new(12, self.vlan.unwrap_or(0).into()),
             flag(self.destination.is_some()),
