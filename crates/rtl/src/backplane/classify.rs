@@ -100,15 +100,11 @@ pub(super) fn classify(design: &mut Design, options: &BackplaneOptions, line: u3
     let ends = m.and(leaves, last);
     m.connect_ready(decided, "m", ends);
     m.drive_stream(&output, &beat, valid);
-    let decision = decision.data.unwrap_or(decision_of_nothing(&mut m, place));
+    let decision = m.beat_bits(&decision);
     let (to, known) = (m.slice(decision, 0, place), m.bit(decision, place));
     m.output("place", to);
     m.output("known", known);
     design.add(m.finish())
-}
-
-fn decision_of_nothing(m: &mut ModuleBuilder, place: u32) -> NodeId {
-    m.number(place + 1, 0)
 }
 
 /// The first bytes of a frame, the first one lowest; whether they, or the end of the frame, come in this cycle, and whether they are all
@@ -122,7 +118,6 @@ fn head(
     let beats = (BYTES * 8).div_ceil(options.width);
     let data = beat.data.unwrap_or(passes);
     let (keep, last) = (beat.keep.unwrap_or(passes), beat.last.unwrap_or(passes));
-    let goes_on = m.not(last);
     if beats == 1 {
         let (begins_register, begins) = m.register("begins", 1, Some(1));
         m.set_next(begins_register, last);
@@ -151,7 +146,6 @@ fn head(
     let head = m.concat(&[data, low]);
     let all = m.bit(keep, options.width / 8 - 1);
     let whole = m.and(second, all);
-    let _ = goes_on;
     (head, (asked, whole))
 }
 

@@ -37,7 +37,6 @@ fn is_global(port: &VerilogPort) -> bool {
 }
 
 fn chassis(shell: &VerilogFile, slot: &VerilogFile, slots: u32) -> VerilogFile {
-    let bits = |width: u32| if width == 1 { String::new() } else { format!("[{}:0] ", width - 1) };
     let is_stream =
         |port: &VerilogPort| shell.ports.iter().any(|of| of.name == format!("slot0_{}", port.name));
     let mut ports: Vec<VerilogPort> =
@@ -48,13 +47,7 @@ fn chassis(shell: &VerilogFile, slot: &VerilogFile, slots: u32) -> VerilogFile {
             own.map(|port| VerilogPort { name: format!("slot{number}_{}", port.name), ..port.clone() }),
         );
     }
-    let declared: Vec<String> = (ports.iter())
-        .map(|VerilogPort { name, width, direction }| {
-            let way = if *direction == Direction::In { "input" } else { "output" };
-            format!("{way} wire {}{name}", bits(*width))
-        })
-        .collect();
-    let mut text = format!("module chassis (\n    {}\n);\n", declared.join(",\n    "));
+    let mut text = format!("module chassis (\n    {}\n);\n", declared(&ports));
     for port in shell.ports.iter().filter(|port| of_slot(&port.name).is_some()) {
         let _ = writeln!(text, "    wire {}{};", bits(port.width), port.name);
     }
@@ -144,12 +137,19 @@ if {{![file exists chassis_static.dcp]}} {{
 
 /// The module of a slot without what is in it, for the synthesis of the backplane.
 pub fn stub(slot: &VerilogFile) -> String {
-    let bits = |width: u32| if width == 1 { String::new() } else { format!("[{}:0] ", width - 1) };
-    let ports: Vec<String> = (slot.ports.iter())
-        .map(|VerilogPort { name, width, direction }| {
-            let way = if *direction == Direction::In { "input" } else { "output" };
-            format!("{way} wire {}{name}", bits(*width))
-        })
-        .collect();
-    format!("(* black_box *) module {} (\n    {}\n);\nendmodule\n", slot.module, ports.join(",\n    "))
+    format!("(* black_box *) module {} (\n    {}\n);\nendmodule\n", slot.module, declared(&slot.ports))
+}
+
+/// `[7:0] ` in declarations; nothing for one bit.
+fn bits(width: u32) -> String {
+    if width == 1 { String::new() } else { format!("[{}:0] ", width - 1) }
+}
+
+/// The ports of a module, in its head.
+fn declared(ports: &[VerilogPort]) -> String {
+    let declared = ports.iter().map(|VerilogPort { name, width, direction }| {
+        let way = if *direction == Direction::In { "input" } else { "output" };
+        format!("{way} wire {}{name}", bits(*width))
+    });
+    declared.collect::<Vec<_>>().join(",\n    ")
 }
