@@ -18,8 +18,8 @@ pub(crate) struct Seat {
 /// Instances on their way.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
-    /// What the worker is to take.
-    pub(crate) coming: Option<Instance>,
+    /// What the worker is to take, if anything is new; no instance: the plugin has no code, or is off.
+    pub(crate) coming: Option<Option<Instance>>,
     /// What it had before, which control frees.
     pub(crate) gone: Option<Instance>,
 }
@@ -111,7 +111,11 @@ impl Caller {
     #[cold]
     fn exchange(&mut self, generation: u64) {
         let mut mail = self.seat.mail.lock().unwrap_or_else(PoisonError::into_inner);
-        mail.gone = std::mem::replace(&mut self.instance, mail.coming.take());
+        // Control puts the mail there before it says that there is a new generation. So a worker that comes for one may find the mail of the
+        // next, and nothing new when it comes for that.
+        if let Some(coming) = mail.coming.take() {
+            mail.gone = std::mem::replace(&mut self.instance, coming);
+        }
         self.generation = generation;
         if self.plugin.has_failed() {
             self.instance = None;

@@ -156,7 +156,7 @@ impl Plugin {
         // What a worker finds there, and what it gave back, is freed here.
         for (seat, instance) in seats.iter().zip(made) {
             let mut mail = seat.mail.lock().unwrap_or_else(PoisonError::into_inner);
-            let before = (std::mem::replace(&mut mail.coming, instance), mail.gone.take());
+            let before = (mail.coming.replace(instance), mail.gone.take());
             drop(mail);
             drop(before);
         }
@@ -255,7 +255,7 @@ impl Registry {
         let mut inner = plugin.lock();
         if let (Some(code), false) = (&inner.code, inner.is_off) {
             let instance = Instance::new(code)?;
-            seat.mail.lock().unwrap_or_else(PoisonError::into_inner).coming = Some(instance);
+            seat.mail.lock().unwrap_or_else(PoisonError::into_inner).coming = Some(Some(instance));
         }
         inner.seats.push(Arc::downgrade(&seat));
         drop(inner);
