@@ -11,9 +11,10 @@
 //! | 1 | read | milliseconds that it has left |
 //! | 2 | read | the version: how often words were written |
 //! | 3 | read | conflicts: leases and writes that were refused |
-//! | 4 | read, write | who has the lease, 0 if none holds; takes one of so many milliseconds for who wrote word 6, refused while another one's holds |
+//! | 4 | read | the number of the holder of the lease; 0 while no lease holds |
+//! | 4 | write | takes a lease for the number in word 6, for the written number of milliseconds; refused while the lease of another number holds |
 //! | 5 | write | gives the lease of that token back |
-//! | 6 | write | who asks: a number other than 0 |
+//! | 6 | write | the number of the client: any but 0 |
 //! | 7 | write | the token of the writes that follow, in the same request |
 //! | 8... | read, write | the memory |
 //!

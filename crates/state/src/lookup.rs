@@ -2,11 +2,11 @@
 
 use crate::pack;
 use crate::random::Random;
+use crate::schema::Schema;
 use crate::state::State;
 use crate::tables::Tables;
 use millrace_pipeline::*;
 use millrace_tables::{AccountCell, Color, EntryIndex, Selection, TargetRef};
-use std::sync::Arc;
 
 /// What a table gives for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,21 +52,19 @@ impl State {
     /// [`Table::selector_inputs`]; they count only when the entry, or the default one, names a group. An empty group gives
     /// [`Table::empty_group`]; a miss stays a miss. Unlike the readers of engines this takes the lock of the tables.
     pub fn lookup(&mut self, id: TableId, keys: &[Bits], inputs: &[Bits], now_ns: u64) -> Lookup {
-        let schema = Arc::clone(&self.schema);
-        let hash = |profile| schema.selector_hash(profile, inputs);
-        self.lookup_with(id, keys, &hash, now_ns)
+        self.lookup_with(id, keys, &|schema, profile| schema.selector_hash(profile, inputs), now_ns)
     }
 
     /// As [`State::lookup`], for an engine that has the hash of the selector's inputs, whose highest bits that do not count are 0.
     pub fn lookup_by_hash(&mut self, id: TableId, keys: &[Bits], hash: u64, now_ns: u64) -> Lookup {
-        self.lookup_with(id, keys, &|_| hash, now_ns)
+        self.lookup_with(id, keys, &|_, _| hash, now_ns)
     }
 
     fn lookup_with(
         &mut self,
         id: TableId,
         keys: &[Bits],
-        hash: &dyn Fn(ProfileId) -> u64,
+        hash: &dyn Fn(&Schema, ProfileId) -> u64,
         now_ns: u64,
     ) -> Lookup {
         let tables = self.handle.lock();
@@ -220,7 +218,7 @@ impl Tables {
         id: TableId,
         profile: ProfileId,
         target: TargetRef,
-        hash: &dyn Fn(ProfileId) -> u64,
+        hash: &dyn Fn(&Schema, ProfileId) -> u64,
         random: &mut Random,
     ) -> Option<(Selected, usize, Vec<Bits>)> {
         let kept = &self.profiles[profile];
@@ -229,7 +227,7 @@ impl Tables {
             TargetRef::Member(member) => Selected { member: member.id(), group: None },
             TargetRef::Group(group) => {
                 let hash = match kept.selection(group.id())? {
-                    Selection::Hash => hash(profile),
+                    Selection::Hash => hash(&self.schema, profile),
                     Selection::Random => random.next_u64(),
                 };
                 let member = kept.select(group.id(), hash)?;
