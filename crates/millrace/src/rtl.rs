@@ -7,7 +7,8 @@ use crate::registers;
 use crate::source::load_any;
 use crate::{cli::ProgramArgs, progress::Progress};
 use clap::{Args, ValueEnum};
-use millrace_netlist::{Design, verilog};
+use millrace_netlist::Design;
+use millrace_netlist::verilog::{self, VerilogFile};
 use millrace_pipeline::{Profile, Program};
 use millrace_rtl::backplane::{self, Backplane, BackplaneOptions};
 use millrace_rtl::device::Link;
@@ -189,28 +190,25 @@ fn write_files(
         std::fs::write(&path, text).map_err(|error| Failure::failed(path.display(), error))?;
         Ok(path.display().to_string())
     };
-    // What is wrong with it is said before a file is written.
-    let backplane = match (device, args.backplane) {
-        (Some(device), Some(slots)) => backplane_files(device, slots, args.period)?,
-        _ => Vec::new(),
-    };
-    std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
-    let shared = device.map(|device| verilog::print(device.design())).unwrap_or_default();
-    for (name, text) in
-        backplane.iter().filter(|(name, _)| shared.iter().all(|file| file.file_name() != *name))
-    {
-        files.push(write(name, text)?);
-    }
     let designs: Vec<Design> = match device {
         Some(device) => vec![device.design().clone()],
         None => hardware.designs().map(|(_, design)| design).collect(),
     };
-    for design in &designs {
-        let printed = verilog::print(design);
-        for file in &printed {
+    let printed: Vec<Vec<VerilogFile>> = designs.iter().map(verilog::print).collect();
+    // What is wrong with it is said before a file is written.
+    let backplane = match (device, args.backplane) {
+        (Some(device), Some(slots)) => backplane_files(device, &printed[0], slots, args.period)?,
+        _ => Vec::new(),
+    };
+    std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
+    for (name, text) in backplane {
+        files.push(write(&name, &text)?);
+    }
+    for printed in &printed {
+        for file in printed {
             files.push(write(&file.file_name(), &file.text)?);
         }
-        for file in build_files(args.target.target(), &printed, args.period) {
+        for file in build_files(args.target.target(), printed, args.period) {
             files.push(write(&file.name, &file.text)?);
         }
     }
@@ -235,21 +233,25 @@ fn write_files(
     Ok(files)
 }
 
-/// The files of a backplane with a device in each slot.
-fn backplane_files(device: &Device, slots: u32, period: u32) -> Result<Vec<(String, String)>, Failure> {
+/// The files of a backplane with a device in each slot, without those of the printed device.
+fn backplane_files(
+    device: &Device,
+    printed: &[VerilogFile],
+    slots: u32,
+    period: u32,
+) -> Result<Vec<(String, String)>, Failure> {
     let DeviceOptions { ports, width, link, .. } = *device.options();
     if link != Link::Stream {
         return Err(Failure::Failed("--backplane: slots have streams, no MACs".to_owned()));
     }
     let backplane = Backplane::new(BackplaneOptions { slots, ports, width })
         .map_err(|why| Failure::Failed(format!("--backplane: {why}")))?;
-    let names = |files: &[verilog::VerilogFile]| -> Vec<String> {
-        files.iter().map(verilog::VerilogFile::file_name).collect()
-    };
-    let (own, slot) = (backplane::print(&backplane, device), verilog::print(device.design()));
-    let script = backplane::partial_reconfiguration(&names(&own), &names(&slot), slots, period);
-    let stub = slot.last().map(backplane::stub).unwrap_or_default();
-    let printed = own.into_iter().map(|file| (file.file_name(), file.text));
-    let others = [("slot_stub.sv", stub), ("chassis_partial.tcl", script)];
-    Ok(printed.chain(others.map(|(name, text)| (name.to_owned(), text))).collect())
+    let Some(slot) = printed.last() else { return Ok(Vec::new()) };
+    let names = |files: &[VerilogFile]| -> Vec<String> { files.iter().map(VerilogFile::file_name).collect() };
+    let own = backplane::print(&backplane, device, slot);
+    let script = backplane::partial_reconfiguration(&names(&own), &names(printed), slots, period);
+    let own = own.into_iter().filter(|file| printed.iter().all(|other| other.module != file.module));
+    let own = own.map(|file| (file.file_name(), file.text));
+    let others = [("slot_stub.sv", backplane::stub(slot)), ("chassis_partial.tcl", script)];
+    Ok(own.chain(others.map(|(name, text)| (name.to_owned(), text))).collect())
 }

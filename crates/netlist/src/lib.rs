@@ -46,6 +46,6 @@ pub use ids::*;
 pub use millrace_pipeline::Bits;
 pub use node::{BinaryOp, Node, Op, UnaryOp};
 pub use sim::{MemoryHandle, SignalId, SignalKind, Simulator, Vcd};
-pub use verify::{VerifierError, verify};
+pub use verify::{VerifierError, in_words, verify};
 
 pub use cranelift_entity as entity;

@@ -36,6 +36,14 @@ impl fmt::Display for VerifierError {
 
 impl std::error::Error for VerifierError {}
 
+/// What is wrong with a design, in a line: the first of its errors.
+pub fn in_words(errors: &[VerifierError]) -> String {
+    match errors.first() {
+        Some(error) => format!("the design is not well formed: {error}"),
+        None => "the design is not well formed".to_owned(),
+    }
+}
+
 /// The most errors that [`verify()`] returns.
 pub const MAX_ERRORS: usize = 100;
 

@@ -1,7 +1,7 @@
 //! A design that runs: in the simulator of the hardware IR, or as a program that Verilator has made of its SystemVerilog.
 
 use crate::verilated::Verilated;
-use millrace_netlist::{Design, SignalId, SignalKind, Simulator};
+use millrace_netlist::{Design, SignalId, SignalKind, Simulator, in_words};
 use millrace_pipeline::Bits;
 
 /// What runs designs.
@@ -29,10 +29,7 @@ impl Model {
     pub(crate) fn new(design: &Design, sim: Sim) -> Result<Model, String> {
         match sim {
             Sim::InProcess => {
-                let simulator = Simulator::new(design).map_err(|errors| match errors.first() {
-                    Some(error) => format!("the design is not well formed: {error}"),
-                    None => "the design is not well formed".to_owned(),
-                })?;
+                let simulator = Simulator::new(design).map_err(|errors| in_words(&errors))?;
                 let ports = simulator.signals().collect();
                 Ok(Model::InProcess { simulator: Box::new(simulator), ports })
             }

@@ -1,5 +1,9 @@
 //! Devices in the slots of a backplane, in simulation: one is exchanged while the others run.
 
+#[allow(dead_code)]
+#[path = "../../../crates/netlist/tests/common/tools.rs"]
+mod tools;
+
 use millrace_dataplane::{EngineKind, KnownPorts, Switch, SwitchConfig};
 use millrace_differential::compile_path;
 use millrace_netlist::verilog::{self, VerilogFile};
@@ -258,37 +262,6 @@ fn the_printed_backplane_is_the_simulated() {
     }
 }
 
-/// What Verilator says of some files; none where there is no Verilator.
-fn lint(files: &[(String, String)], top: &str) -> Option<String> {
-    let folder =
-        std::env::temp_dir().join(format!("millrace-slots-{top}-{}-{}", files.len(), std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let paths: Vec<_> = files
-        .iter()
-        .map(|(name, text)| {
-            let path = folder.join(name);
-            std::fs::write(&path, text).unwrap();
-            path
-        })
-        .collect();
-    let lint = std::process::Command::new("verilator")
-        .args(["--lint-only", "-Wall", "--top-module", top])
-        .args(&paths)
-        .output();
-    std::fs::remove_dir_all(&folder).unwrap();
-    let Ok(lint) = lint else {
-        println!("skipped: there is no verilator (Debian: verilator)");
-        return None;
-    };
-    let said = String::from_utf8_lossy(&lint.stderr).into_owned();
-    assert_eq!(lint.status.success(), said.is_empty(), "{said}");
-    Some(said)
-}
-
-fn printed(files: Vec<VerilogFile>) -> Vec<(String, String)> {
-    files.into_iter().map(|file| (file.file_name(), file.text)).collect()
-}
-
 /// A backplane of any allowed size passes the lint of Verilator, and what is not allowed is said.
 #[test]
 fn backplanes_have_sizes() {
@@ -296,8 +269,10 @@ fn backplanes_have_sizes() {
         let backplane = Backplane::new(BackplaneOptions { slots, ports, width }).unwrap();
         let mut design = backplane.design().clone();
         millrace_netlist::passes::optimize(&mut design);
-        let said = lint(&printed(verilog::print(&design)), "backplane");
-        assert!(said.is_none_or(|said| said.is_empty()), "{slots} slots");
+        if tools::has("verilator") {
+            tools::lint(&design, &format!("backplane-{slots}"))
+                .unwrap_or_else(|said| panic!("{slots} slots: {said}"));
+        }
     }
     for (slots, ports, width, why) in
         [(33, 1, 64, "slots 33"), (0, 1, 64, "slots 0"), (1, 9, 64, "ports 9"), (1, 1, 96, "96")]
@@ -312,23 +287,26 @@ fn backplanes_have_sizes() {
 fn chassis_are_printed_with_and_without_devices() {
     let (device, _) = device();
     let backplane = Backplane::new(BackplaneOptions { slots: 3, ports: PORTS, width: 64 }).unwrap();
-    let own = printed(backplane::print(&backplane, &device));
     let inner = verilog::print(device.design());
-    let stub = ("device.sv".to_owned(), backplane::stub(inner.last().unwrap()));
-    let mut whole = own.clone();
-    for (name, text) in printed(inner) {
-        match own.iter().find(|(other, _)| *other == name) {
+    let (slot, others) = inner.split_last().unwrap();
+    let own = backplane::print(&backplane, &device, slot);
+    let (top, own) = own.split_last().unwrap();
+    let stub = VerilogFile { text: backplane::stub(slot), ..slot.clone() };
+    let mut whole = own.to_vec();
+    for file in others.iter().chain([slot]) {
+        match own.iter().find(|other| other.module == file.module) {
             // A module of both is one.
-            Some((_, other)) => assert_eq!(*other, text, "{name}"),
-            None => whole.push((name, text)),
+            Some(other) => assert_eq!(other.text, file.text, "{}", file.module),
+            None => whole.push(file.clone()),
         }
     }
-    assert!(lint(&whole, "chassis").is_none_or(|said| said.is_empty()));
+    whole.push(top.clone());
+    if !tools::has("verilator") {
+        return;
+    }
+    tools::lint_files(&whole, "chassis").unwrap_or_else(|said| panic!("{said}"));
     // What nobody drives in a module without content is no fault of the backplane.
-    let mut alone = own;
-    alone.push(stub);
-    assert!(
-        lint(&alone, "chassis")
-            .is_none_or(|said| !said.contains("Error: Cannot find") && !said.contains("PINMISSING"))
-    );
+    let alone: Vec<VerilogFile> = own.iter().cloned().chain([stub, top.clone()]).collect();
+    let said = tools::lint_files(&alone, "chassis-alone").err().unwrap_or_default();
+    assert!(!said.contains("Error: Cannot find") && !said.contains("PINMISSING"), "{said}");
 }

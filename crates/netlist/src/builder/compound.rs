@@ -210,6 +210,21 @@ impl ModuleBuilder {
         choices.iter().rev().fold(otherwise, |rest, (bit, value)| self.mux(*bit, *value, rest))
     }
 
+    /// Whether the bit of any choice is 1, and the value of the first such choice; without one any value. A tree of choices, so that many make
+    /// a short path. None: there are no choices.
+    #[track_caller]
+    pub fn first_found(&mut self, choices: &[(NodeId, NodeId)]) -> Option<(NodeId, NodeId)> {
+        let mut level = choices.to_vec();
+        while level.len() > 1 {
+            let pair = |pair: &[(NodeId, NodeId)]| match *pair {
+                [(first, one), (second, other)] => (self.or(first, second), self.mux(first, one, other)),
+                _ => pair[0],
+            };
+            level = level.chunks(2).map(pair).collect();
+        }
+        level.first().copied()
+    }
+
     /// The value with the number `index`, a tree of choices by its bits; the last one for all numbers from there on.
     ///
     /// # Panics

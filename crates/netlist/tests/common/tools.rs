@@ -35,12 +35,16 @@ pub(crate) fn has(tool: &str) -> bool {
 
 /// Writes the files of a design; gives their names, the top last.
 pub(crate) fn write(design: &Design, folder: &Path) -> Vec<PathBuf> {
-    let write = |file: verilog::VerilogFile| {
+    write_files(&verilog::print(design), folder)
+}
+
+fn write_files(files: &[verilog::VerilogFile], folder: &Path) -> Vec<PathBuf> {
+    let write = |file: &verilog::VerilogFile| {
         let path = folder.join(file.file_name());
-        fs::write(&path, file.text).unwrap();
+        fs::write(&path, &file.text).unwrap();
         path
     };
-    verilog::print(design).into_iter().map(write).collect()
+    files.iter().map(write).collect()
 }
 
 /// Runs a tool; gives what it says.
@@ -53,8 +57,13 @@ pub(crate) fn run(command: &mut Command) -> Result<String, String> {
 
 /// Verilator has nothing to say about a design.
 pub(crate) fn lint(design: &Design, name: &str) -> Result<(), String> {
+    lint_files(&verilog::print(design), name)
+}
+
+/// The same of files, the top last.
+pub(crate) fn lint_files(files: &[verilog::VerilogFile], name: &str) -> Result<(), String> {
     let folder = Folder::new(name);
-    let files = write(design, &folder.0);
+    let files = write_files(files, &folder.0);
     let top = files.last().unwrap().file_stem().unwrap().to_owned();
     let mut command = Command::new("verilator");
     command.args(["--lint-only", "-Wall", "--top-module"]).arg(top).args(&files);

@@ -11,7 +11,7 @@ use crate::limits::{MAX_FRAME, MAX_OCTETS};
 use crate::model::{BlockSpec, Entry, Kind, NodeFile};
 use crate::registers::{MAP_BYTES, place};
 use millrace_link::{Device, Event, Fault, Shape};
-use millrace_netlist::{Bits, SignalId, Simulator};
+use millrace_netlist::{Bits, SignalId, Simulator, in_words};
 use std::collections::BTreeMap;
 
 /// The port of the end of an answer.
@@ -87,9 +87,7 @@ impl HardwareDevice {
     /// # Errors
     /// The design breaks a rule.
     pub fn new(node: &NodeFile, top: &Top) -> Result<HardwareDevice, String> {
-        let sim = Simulator::new(&top.design).map_err(|errors| {
-            errors.first().map_or_else(|| "the design is not well formed".into(), ToString::to_string)
-        })?;
+        let sim = Simulator::new(&top.design).map_err(|errors| in_words(&errors))?;
         let signals = |name: String, comes_in: bool| {
             let find = |suffix: &str, is_input: bool| {
                 let port = format!("{name}_{suffix}");
@@ -227,13 +225,17 @@ impl HardwareDevice {
     /// Adds what the places have counted to their entries.
     fn keep_counts(&mut self, block: usize, name: &str) {
         let Some(Setting::Tcam(lookup)) = self.settings.get(&block) else { return };
-        for (place, entry) in lookup.order.clone().into_iter().enumerate() {
-            let count = self.count(name, place);
-            if let Some(Setting::Tcam(lookup)) = self.settings.get_mut(&block) {
-                lookup.counts[entry] =
-                    lookup.counts[entry].wrapping_add(count.wrapping_sub(lookup.before[place]));
-                lookup.before[place] = count;
-            }
+        (0..lookup.order.len()).for_each(|place| self.keep_count(block, name, place));
+    }
+
+    /// Adds what a place has counted to its entry.
+    fn keep_count(&mut self, block: usize, name: &str, place: usize) {
+        let count = self.count(name, place);
+        if let Some(Setting::Tcam(lookup)) = self.settings.get_mut(&block) {
+            let entry = lookup.order[place];
+            lookup.counts[entry] =
+                lookup.counts[entry].wrapping_add(count.wrapping_sub(lookup.before[place]));
+            lookup.before[place] = count;
         }
     }
 
@@ -353,7 +355,10 @@ impl Device for HardwareDevice {
                 let (entry, field) = ((at / ENTRY_WORDS) as usize, at % ENTRY_WORDS);
                 match field {
                     12 | 13 if entry < lookup.tcam.size() => {
-                        self.keep_counts(block, &name);
+                        // Each count that is read takes a cycle: those of the other entries stay where they are.
+                        if let Some(place) = lookup.order.iter().position(|of| *of == entry) {
+                            self.keep_count(block, &name, place);
+                        }
                         match self.settings.get(&block) {
                             Some(Setting::Tcam(lookup)) => lookup.counts[entry],
                             _ => 0,

@@ -3,7 +3,8 @@
 use super::build::Backplane;
 use super::{BackplaneOptions, Place, Rule};
 use crate::device::{Bench, Device, Left};
-use millrace_netlist::{SignalId, Simulator};
+use crate::streams::{Coming, Stream, Streams, carry, set};
+use millrace_netlist::{SignalKind, Simulator, in_words};
 use millrace_pipeline::Bits;
 use millrace_state::State;
 use std::collections::VecDeque;
@@ -17,7 +18,6 @@ pub struct Chassis {
     shell: Simulator,
     slots: Vec<Slot>,
     ports: Vec<Port>,
-    cycle: u64,
     /// Frames that have left since a step.
     left: Vec<Left>,
     /// What is on the signals of a slot that is being loaded.
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Chassis {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Chassis")
             .field("options", &self.options)
-            .field("cycle", &self.cycle)
+            .field("cycle", &self.cycle())
             .finish_non_exhaustive()
     }
 }
@@ -58,32 +58,18 @@ struct Slot {
     outage: Option<Outage>,
 }
 
-/// A port of a slot: signals of the shell and of the device, in the order data, keep, last, user, valid, and ready back.
+/// A port of a slot: its streams at the shell and at the device.
 struct Boundary {
-    to: [Option<SignalId>; 6],
-    from: [Option<SignalId>; 6],
-    rx: [Option<SignalId>; 6],
-    tx: [Option<SignalId>; 6],
+    to: Stream,
+    from: Stream,
+    rx: Stream,
+    tx: Stream,
 }
 
 struct Port {
-    coming: VecDeque<Vec<u8>>,
-    at: usize,
-    rx: [Option<SignalId>; 6],
-    tx: [Option<SignalId>; 6],
-    leaving: Vec<u8>,
-    began: u64,
+    coming: VecDeque<Coming>,
+    streams: Streams,
     started: Vec<u64>,
-}
-
-const SUFFIXES: [&str; 6] = ["tdata", "tkeep", "tlast", "tuser", "tvalid", "tready"];
-
-/// The signals of a stream; `is_input` says of beats.
-fn signals(sim: &Simulator, name: &str, is_input: bool) -> [Option<SignalId>; 6] {
-    SUFFIXES.map(|suffix| {
-        let name = format!("{name}_{suffix}");
-        if is_input == (suffix != "tready") { sim.input(&name) } else { sim.output(&name) }
-    })
 }
 
 impl Chassis {
@@ -94,15 +80,11 @@ impl Chassis {
     pub fn new(backplane: &Backplane) -> Result<Chassis, String> {
         let mut design = backplane.design.clone();
         millrace_netlist::passes::optimize(&mut design);
-        let shell = simulator(&design)?;
+        let shell = Simulator::new(&design).map_err(|errors| in_words(&errors))?;
         let options = backplane.options;
         let port = |number: u32| Port {
             coming: VecDeque::new(),
-            at: 0,
-            rx: signals(&shell, &format!("rx{number}"), true),
-            tx: signals(&shell, &format!("tx{number}"), false),
-            leaving: Vec::new(),
-            began: 0,
+            streams: Streams::of(&shell, number),
             started: Vec::new(),
         };
         let ports = (0..options.ports).map(port).collect();
@@ -110,17 +92,17 @@ impl Chassis {
             device: None,
             boundary: (0..options.ports)
                 .map(|port| Boundary {
-                    to: signals(&shell, &format!("slot{slot}_rx{port}"), false),
-                    from: signals(&shell, &format!("slot{slot}_tx{port}"), true),
-                    rx: [None; 6],
-                    tx: [None; 6],
+                    to: Stream::of(&shell, &format!("slot{slot}_rx{port}"), SignalKind::Output),
+                    from: Stream::of(&shell, &format!("slot{slot}_tx{port}"), SignalKind::Input),
+                    rx: Stream::default(),
+                    tx: Stream::default(),
                 })
                 .collect(),
             loading: None,
             outage: None,
         };
         let slots = (0..options.slots).map(slot).collect();
-        Ok(Chassis { options, shell, slots, ports, cycle: 0, left: Vec::new(), noise: 1 })
+        Ok(Chassis { options, shell, slots, ports, left: Vec::new(), noise: 1 })
     }
 
     /// Sets all rules.
@@ -200,7 +182,7 @@ impl Chassis {
         let mut bench = Bench::new(device)?;
         bench.update(state).map_err(|error| error.to_string())?;
         self.write("gate", slot.into(), &Bits::new(2, 0b11));
-        let (closed, there) = (self.cycle, self.cycle + cycles);
+        let (closed, there) = (self.cycle(), self.cycle() + cycles);
         let loaded = &mut self.slots[slot as usize];
         loaded.device = None;
         loaded.loading = Some((Box::new(bench), there));
@@ -225,7 +207,7 @@ impl Chassis {
     /// A frame waits for its turn at a port. A frame without bytes never comes.
     pub fn send(&mut self, port: u32, bytes: Vec<u8>) {
         if let Some(port) = self.ports.get_mut(port as usize).filter(|_| !bytes.is_empty()) {
-            port.coming.push_back(bytes);
+            port.coming.push_back(Coming::new(bytes, false));
         }
     }
 
@@ -241,7 +223,7 @@ impl Chassis {
 
     /// The cycle.
     pub fn cycle(&self) -> u64 {
-        self.cycle
+        self.shell.cycle()
     }
 
     /// A counter of the backplane, such as `slot3_rx0_dropped` or `rx0_unknown`.
@@ -260,26 +242,26 @@ impl Chassis {
     fn edge(&mut self) {
         let bytes = self.options.width as usize / 8;
         for port in &mut self.ports {
-            offer(&mut self.shell, port, bytes);
+            port.streams.begin(&mut self.shell, &port.coming, &mut || true, (true, bytes));
         }
         // What the backplane says to slots comes from its registers, so it does not depend on what slots say in this cycle.
         for slot in &mut self.slots {
             cross(&mut self.shell, slot, &mut self.noise);
         }
         for (number, port) in (0..).zip(&mut self.ports) {
-            take_offered(&mut self.shell, port, (self.cycle, bytes));
-            self.left.extend(leave(&mut self.shell, port, number, self.cycle));
+            let Port { coming, streams, started } = port;
+            self.left.extend(streams.end(&mut self.shell, coming, (number, bytes), started));
         }
         self.shell.step();
         for slot in &mut self.slots {
             slot.device.iter_mut().for_each(|device| device.simulator().step());
         }
-        self.cycle += 1;
     }
 
     /// Puts devices that are loaded into their slots, and opens their gates.
     fn finish_loading(&mut self) {
-        let due = |slot: &Slot| slot.loading.as_ref().is_some_and(|(_, at)| *at <= self.cycle);
+        let now = self.cycle();
+        let due = |slot: &Slot| slot.loading.as_ref().is_some_and(|(_, at)| *at <= now);
         let Some(number) = self.slots.iter().position(due) else { return };
         let slot = &mut self.slots[number];
         if let Some((device, _)) = slot.loading.take() {
@@ -288,8 +270,8 @@ impl Chassis {
         let Slot { device, boundary, .. } = slot;
         if let Some(device) = device {
             for (port, boundary) in boundary.iter_mut().enumerate() {
-                boundary.rx = signals(device.simulator(), &format!("rx{port}"), true);
-                boundary.tx = signals(device.simulator(), &format!("tx{port}"), false);
+                boundary.rx = Stream::of(device.simulator(), &format!("rx{port}"), SignalKind::Input);
+                boundary.tx = Stream::of(device.simulator(), &format!("tx{port}"), SignalKind::Output);
             }
         }
         // The device starts as after its reset; what it says counts when the gate is open.
@@ -298,24 +280,9 @@ impl Chassis {
                 self.write("gate", number as u64, &Bits::new(2, word));
             }
         }
-        let opened = self.cycle;
+        let opened = self.cycle();
         self.slots[number].outage.iter_mut().for_each(|outage| outage.opened = opened);
     }
-}
-
-fn simulator(design: &millrace_netlist::Design) -> Result<Simulator, String> {
-    let first = |errors: Vec<millrace_netlist::VerifierError>| {
-        errors.first().map_or_else(|| "the design is not well formed".to_owned(), ToString::to_string)
-    };
-    Simulator::new(design).map_err(first)
-}
-
-fn set(sim: &mut Simulator, signal: Option<SignalId>, value: u64) {
-    signal.into_iter().for_each(|signal| sim.set_u64(signal, value));
-}
-
-fn get(sim: &mut Simulator, signal: Option<SignalId>) -> u64 {
-    signal.map_or(0, |signal| sim.get_u64(signal))
 }
 
 /// The signals of the boundary of a slot, from one side to the other.
@@ -324,88 +291,16 @@ fn cross(shell: &mut Simulator, slot: &mut Slot, noise: &mut u64) {
         match &mut slot.device {
             Some(device) => {
                 let device = device.simulator();
-                carry(shell, &boundary.to, device, &boundary.rx);
-                carry(device, &boundary.tx, shell, &boundary.from);
+                carry((shell, &boundary.to), (device, &boundary.rx));
+                carry((device, &boundary.tx), (shell, &boundary.from));
             }
             None => {
                 // Signals of a slot that is being loaded are anything.
-                let [data, keep, last, user, valid, _] = boundary.from;
-                for signal in [data, keep, last, user, valid, boundary.to[5]] {
+                for signal in boundary.from.of_beat().chain([boundary.to.ready()]) {
                     *noise = noise.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
                     set(shell, signal, *noise >> 33);
                 }
             }
         }
     }
-}
-
-/// A stream from the output of one to the input of the other, and `ready` back.
-fn carry(
-    from: &mut Simulator,
-    out: &[Option<SignalId>; 6],
-    to: &mut Simulator,
-    input: &[Option<SignalId>; 6],
-) {
-    for (out, input) in out.iter().zip(input).take(5) {
-        if let (Some(out), Some(input)) = (*out, *input) {
-            let limbs: Vec<u64> = from.limbs(out).collect();
-            to.set_limbs(input, &limbs);
-        }
-    }
-    if let (Some(out), Some(input)) = (out[5], input[5]) {
-        let ready = to.get_u64(input);
-        from.set_u64(out, ready);
-    }
-}
-
-/// Puts the next beat of a port's first frame at the backplane.
-fn offer(shell: &mut Simulator, port: &mut Port, bytes: usize) {
-    let [data, keep, last, user, valid, _] = port.rx;
-    set(shell, valid, u64::from(!port.coming.is_empty()));
-    set(shell, port.tx[5], 1);
-    let Some(frame) = port.coming.front() else { return };
-    let rest = &frame[port.at..];
-    let now = &rest[..rest.len().min(bytes)];
-    let mut limbs = vec![0u64; bytes / 8];
-    for (at, byte) in now.iter().enumerate() {
-        limbs[at / 8] |= u64::from(*byte) << (8 * (at % 8));
-    }
-    data.into_iter().for_each(|data| shell.set_limbs(data, &limbs));
-    set(shell, keep, u64::MAX >> (64 - now.len()));
-    set(shell, last, u64::from(rest.len() <= bytes));
-    set(shell, user, 0);
-}
-
-fn take_offered(shell: &mut Simulator, port: &mut Port, (cycle, bytes): (u64, usize)) {
-    if port.coming.is_empty() || get(shell, port.rx[5]) == 0 {
-        return;
-    }
-    if port.at == 0 {
-        port.started.push(cycle);
-    }
-    port.at += bytes;
-    if port.coming.front().is_some_and(|frame| port.at >= frame.len()) {
-        port.coming.pop_front();
-        port.at = 0;
-    }
-}
-
-fn leave(shell: &mut Simulator, port: &mut Port, number: u32, cycle: u64) -> Option<Left> {
-    let [data, keep, last, user, valid, _] = port.tx;
-    if get(shell, valid) == 0 {
-        return None;
-    }
-    if port.leaving.is_empty() {
-        port.began = cycle;
-    }
-    let count = (!get(shell, keep)).trailing_zeros() as usize;
-    if let Some(data) = data {
-        let limbs: Vec<u64> = shell.limbs(data).collect();
-        port.leaving.extend(limbs.iter().flat_map(|limb| limb.to_le_bytes()).take(count));
-    }
-    if get(shell, last) == 0 {
-        return None;
-    }
-    let is_bad = get(shell, user) != 0;
-    Some(Left { port: number, bytes: std::mem::take(&mut port.leaving), at: (port.began, cycle), is_bad })
 }

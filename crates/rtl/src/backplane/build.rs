@@ -4,6 +4,7 @@ use super::classify::{classify, rule_bits};
 use super::gates::{gate_in, gate_out};
 use super::merge::merge;
 use super::{BURST, BackplaneOptions, RULES, WAITING};
+use crate::parts::counter;
 use millrace_netlist::blocks::register_slice;
 use millrace_netlist::{
     Beat, Design, InStream, InstanceId, ModuleBuilder, ModuleId, NodeId, OutStream, StreamShape,
@@ -324,15 +325,6 @@ impl Top<'_> {
         m.drive_stream(output, &beat, valid);
         m.connect_ready(slice, "m", output.ready);
     }
-}
-
-/// A counter of 32 bits at the output of that name.
-fn counter(m: &mut ModuleBuilder, name: &str, event: NodeId) {
-    let (register, count) = m.register(&format!("{name}_count"), 32, Some(0));
-    let next = m.add_number(count, 1);
-    m.set_next(register, next);
-    m.set_enable(register, event);
-    m.output(name, count);
 }
 
 /// Frames of any length pass the queue of a line, whose decision is made of its first beats.

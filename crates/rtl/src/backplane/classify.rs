@@ -187,14 +187,7 @@ fn first_rule(
         }
         found.push((m.all(&all), of.to));
     }
-    // The first of each half, up to the first of all.
-    while found.len() > 1 {
-        let pair = |pair: &[(NodeId, NodeId)]| match *pair {
-            [(first, one), (second, other)] => (m.or(first, second), m.mux(first, one, other)),
-            _ => pair[0],
-        };
-        found = found.chunks(2).map(pair).collect();
-    }
-    let (known, to) = found[0];
+    let (known, to) =
+        m.first_found(&found).unwrap_or_else(|| (m.number(1, 0), m.number(place_bits(options), 0)));
     (m.delayed("known", known, None), m.delayed("to", to, None))
 }

@@ -4,22 +4,20 @@
 
 use super::build::Backplane;
 use crate::device::Device;
-use crate::device::parts::import;
+use crate::parts::import;
 use millrace_netlist::verilog::{self, VerilogFile, VerilogPort};
 use millrace_netlist::{Design, Direction};
 use std::fmt::Write;
 
-/// The modules of a backplane, and `chassis`, in whose slots is the module `device`, the top of `device`'s own files. Modules that both have
-/// are the same files.
-pub fn print(backplane: &Backplane, device: &Device) -> Vec<VerilogFile> {
+/// The modules of a backplane, and `chassis`, in whose slots is `slot`, the top of the printed device. Modules that both have are the same
+/// files.
+pub fn print(backplane: &Backplane, device: &Device, slot: &VerilogFile) -> Vec<VerilogFile> {
     // Modules of both have one name for one text.
     let mut whole = device.design().clone();
     import(&mut whole, &backplane.design);
     let mut files = verilog::print(&whole);
-    let inner = verilog::print(device.design());
-    let (Some(shell), Some(slot)) = (files.last(), inner.last()) else { return files };
-    let top = chassis(shell, slot, backplane.options.slots);
-    files.push(top);
+    let top = files.last().map(|shell| chassis(shell, slot, backplane.options.slots));
+    files.extend(top);
     files
 }
 

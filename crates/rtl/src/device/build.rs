@@ -4,7 +4,6 @@ use super::control::{Control, Software, quantum_at_start};
 use super::copies::{Copies, Copy, Fate, copies};
 use super::facts::{Length, length_use, needed, who_reads_length};
 use super::leave::{Leaving, leave};
-use super::parts::later;
 use super::receive::{self, receive};
 use super::report::{DeviceReport, PartsLatency};
 use super::shape::Shape;
@@ -16,6 +15,7 @@ use crate::driver::Driver;
 use crate::emit::object;
 use crate::hardware::{Hardware, Part, Stage};
 use crate::map::RegisterMap;
+use crate::parts::later;
 use crate::refusal::{Construct, Refusal};
 use crate::stage::{Input, Output, Unit};
 use crate::tables::TableUnit;
@@ -551,7 +551,7 @@ impl<'a> Top<'a> {
         for drop in Reason::DROPS {
             let is = m.is(reason, drop as u128);
             let event = m.and(is, happened);
-            let count = super::parts::counted(m, &format!("drop_{}", drop.name()), event);
+            let count = crate::parts::counted(m, &format!("drop_{}", drop.name()), event);
             self.control.shows(&format!("drops.{}", drop.name()), count);
         }
         let ends = m.and(header.valid, last);

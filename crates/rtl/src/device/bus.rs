@@ -1,6 +1,7 @@
 //! The master of a bus in a simulation: reads and writes registers, a request at a time.
 
 use crate::map::Bus;
+use crate::streams::{get, set};
 use millrace_netlist::{SignalId, Simulator};
 
 /// The signals of a bus.
@@ -28,14 +29,6 @@ impl Pending {
     pub(super) fn new(request: Request) -> Pending {
         Pending { request, left: [true, matches!(request, Request::Write(..))] }
     }
-}
-
-fn set(simulator: &mut Simulator, signal: Option<SignalId>, value: u64) {
-    signal.into_iter().for_each(|signal| simulator.set_u64(signal, value));
-}
-
-fn get(simulator: &mut Simulator, signal: Option<SignalId>) -> u64 {
-    signal.map_or(0, |signal| simulator.get_u64(signal))
 }
 
 impl Master {

@@ -1,7 +1,6 @@
 //! The registers of a device: one map for the units of all stages and for what the device has itself, at one bus.
 
 use super::DeviceOptions;
-use super::parts::import;
 use super::shape::Shape;
 use super::stages::Placed;
 use crate::assemble::bank_port;
@@ -10,6 +9,7 @@ use crate::groups::{GROUPS, GroupWords, NODE_WIDTH, NODES, group_width};
 use crate::hardware::{Hardware, Reached, ReachedUnit};
 use crate::map::{RegisterMap, WordName};
 use crate::objects::Synced;
+use crate::parts::import;
 use crate::software_port::{PortKind, READ_LATENCY, SoftwarePort};
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId, RegisterId};
 

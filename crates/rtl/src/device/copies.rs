@@ -3,8 +3,8 @@
 use super::build::{Header, Top, role_of};
 use super::control::{GROUP_WORDS, group_widths};
 use super::facts::needed;
-use super::parts::later;
 use super::{GROUPS, NODES, Reason};
+use crate::parts::later;
 use crate::software_port::PortKind;
 use crate::stage::{Input, Output};
 use millrace_midend::Verdict;

@@ -6,7 +6,8 @@ use super::build::Device;
 use super::bus::{Master, Pending, Request};
 use super::wire::{Received, Receiver, Sender};
 use crate::map::RegisterAccess;
-use millrace_netlist::{SignalId, SignalKind, Simulator};
+use crate::streams::{Coming, Streams, get, set};
+use millrace_netlist::{SignalId, Simulator, in_words};
 use millrace_pipeline::Bits;
 use std::collections::VecDeque;
 
@@ -34,13 +35,6 @@ pub(super) struct Cycles {
     pub(super) record: Option<Vec<Vec<Bits>>>,
 }
 
-/// A frame that is to come.
-struct Coming {
-    bytes: Vec<u8>,
-    at: usize,
-    is_bad: bool,
-}
-
 struct Port {
     coming: VecDeque<Coming>,
     link: PortLink,
@@ -54,15 +48,6 @@ enum PortLink {
     Wire(Box<Wire>),
 }
 
-struct Streams {
-    receive: Stream,
-    transmit: Stream,
-    leaving: Vec<u8>,
-    began: u64,
-    /// A beat is offered and has to stay.
-    offered: bool,
-}
-
 /// XGMII: signals of data and control, and who is at the other end.
 struct Wire {
     receive: [Option<SignalId>; 2],
@@ -72,49 +57,18 @@ struct Wire {
 }
 
 impl PortLink {
-    fn of(simulator: &mut Simulator, port: u32, link: Link) -> PortLink {
-        let (rx, tx) = (format!("rx{port}"), format!("tx{port}"));
+    fn of(simulator: &Simulator, port: u32, link: Link) -> PortLink {
         match link {
-            Link::Stream => PortLink::Streams(Box::new(Streams {
-                receive: Stream::of(simulator, &rx, SignalKind::Input, SignalKind::Output),
-                transmit: Stream::of(simulator, &tx, SignalKind::Output, SignalKind::Input),
-                leaving: Vec::new(),
-                began: 0,
-                offered: false,
-            })),
+            Link::Stream => PortLink::Streams(Box::new(Streams::of(simulator, port))),
             Link::Xgmii => {
                 let names = ["data", "control"];
                 PortLink::Wire(Box::new(Wire {
-                    receive: names.map(|name| simulator.input(&format!("{rx}_{name}"))),
-                    transmit: names.map(|name| simulator.output(&format!("{tx}_{name}"))),
+                    receive: names.map(|name| simulator.input(&format!("rx{port}_{name}"))),
+                    transmit: names.map(|name| simulator.output(&format!("tx{port}_{name}"))),
                     sender: Sender::default(),
                     receiver: Receiver::default(),
                 }))
             }
-        }
-    }
-}
-
-/// The signals of a stream.
-struct Stream {
-    data: Option<SignalId>,
-    keep: Option<SignalId>,
-    last: Option<SignalId>,
-    user: Option<SignalId>,
-    valid: Option<SignalId>,
-    ready: Option<SignalId>,
-}
-
-impl Stream {
-    fn of(simulator: &Simulator, name: &str, beat: SignalKind, back: SignalKind) -> Stream {
-        let signal = |suffix: &str| simulator.signal(beat, &format!("{name}_{suffix}"));
-        Stream {
-            data: signal("tdata"),
-            keep: signal("tkeep"),
-            last: signal("tlast"),
-            user: signal("tuser"),
-            valid: signal("tvalid"),
-            ready: simulator.signal(back, &format!("{name}_tready")),
         }
     }
 }
@@ -125,12 +79,10 @@ impl Cycles {
     /// # Errors
     /// The design is not well formed.
     pub(super) fn new(device: &Device) -> Result<Cycles, String> {
-        let mut simulator = Simulator::new(&device.design).map_err(|errors| {
-            errors.first().map_or_else(|| "the design is not well formed".to_owned(), ToString::to_string)
-        })?;
+        let simulator = Simulator::new(&device.design).map_err(|errors| in_words(&errors))?;
         let mut ports = Vec::new();
         for port in 0..device.options.ports {
-            let link = PortLink::of(&mut simulator, port, device.options.link);
+            let link = PortLink::of(&simulator, port, device.options.link);
             ports.push(Port { coming: VecDeque::new(), link, started: Vec::new() });
         }
         let output = |name: &str| simulator.output(name).ok_or_else(|| format!("there is no output {name}"));
@@ -161,7 +113,7 @@ impl Cycles {
 
     pub(super) fn send(&mut self, port: u32, bytes: Vec<u8>, is_bad: bool) {
         if let Some(port) = self.ports.get_mut(port as usize).filter(|_| !bytes.is_empty()) {
-            port.coming.push_back(Coming { bytes, at: 0, is_bad });
+            port.coming.push_back(Coming::new(bytes, is_bad));
         }
     }
 
@@ -196,13 +148,8 @@ impl Cycles {
         for (number, Port { coming, link, started }) in (0..).zip(&mut self.ports) {
             match link {
                 PortLink::Streams(streams) => {
-                    streams.offered = !coming.is_empty() && (streams.offered || goes(number));
-                    if let (true, Some(frame)) = (streams.offered, coming.front()) {
-                        offer(&mut self.simulator, &streams.receive, frame, self.bytes);
-                    }
-                    set(&mut self.simulator, streams.receive.valid, u64::from(streams.offered));
-                    let taken = ready(number);
-                    set(&mut self.simulator, streams.transmit.ready, u64::from(taken));
+                    let (ready, bytes) = (ready(number), self.bytes);
+                    streams.begin(&mut self.simulator, coming, &mut || goes(number), (ready, bytes));
                 }
                 PortLink::Wire(wire) => {
                     if wire.sender.has_room()
@@ -222,12 +169,11 @@ impl Cycles {
 
     /// Takes what leaves in this cycle, and passes its edge.
     pub(super) fn end(&mut self) {
-        let cycle = self.simulator.cycle();
         for (number, Port { coming, link, started }) in (0..).zip(&mut self.ports) {
             match link {
                 PortLink::Streams(streams) => {
-                    pass(&mut self.simulator, streams, coming, (cycle, self.bytes), started);
-                    self.left.extend(leave(&mut self.simulator, streams, number, cycle));
+                    let port = (number, self.bytes);
+                    self.left.extend(streams.end(&mut self.simulator, coming, port, started));
                 }
                 PortLink::Wire(wire) => {
                     let [data, control] = wire.transmit.map(|signal| get(&mut self.simulator, signal));
@@ -283,82 +229,6 @@ impl RegisterAccess for Cycles {
 
     fn write(&mut self, offset: u32, value: u32) -> Result<(), String> {
         self.request(Request::Write(offset, value)).map(|_| ())
-    }
-}
-
-/// A beat that a stream takes.
-fn pass(
-    simulator: &mut Simulator,
-    streams: &mut Streams,
-    coming: &mut VecDeque<Coming>,
-    (cycle, bytes): (u64, usize),
-    started: &mut Vec<u64>,
-) {
-    if !streams.offered || get(simulator, streams.receive.ready) == 0 {
-        return;
-    }
-    streams.offered = false;
-    let done = coming.front_mut().is_some_and(|frame| {
-        if frame.at == 0 {
-            started.push(cycle);
-        }
-        frame.at += bytes;
-        frame.at >= frame.bytes.len()
-    });
-    if done {
-        coming.pop_front();
-    }
-}
-
-/// A beat that leaves, and the frame if that was its last.
-fn leave(simulator: &mut Simulator, streams: &mut Streams, port: u32, cycle: u64) -> Option<Left> {
-    let Streams { transmit, leaving, began, .. } = streams;
-    if get(simulator, transmit.valid) & get(simulator, transmit.ready) == 0 {
-        return None;
-    }
-    if leaving.is_empty() {
-        *began = cycle;
-    }
-    take(simulator, transmit, leaving);
-    if get(simulator, transmit.last) == 0 {
-        return None;
-    }
-    let is_bad = get(simulator, transmit.user) != 0;
-    Some(Left { port, bytes: std::mem::take(leaving), at: (*began, cycle), is_bad })
-}
-
-fn set(simulator: &mut Simulator, signal: Option<SignalId>, value: u64) {
-    signal.into_iter().for_each(|signal| simulator.set_u64(signal, value));
-}
-
-fn get(simulator: &mut Simulator, signal: Option<SignalId>) -> u64 {
-    signal.map_or(0, |signal| simulator.get_u64(signal))
-}
-
-/// Puts the next beat of a frame at a stream.
-fn offer(simulator: &mut Simulator, stream: &Stream, frame: &Coming, bytes: usize) {
-    let rest = &frame.bytes[frame.at..];
-    let now = &rest[..rest.len().min(bytes)];
-    let mut limbs = vec![0u64; bytes / 8];
-    for (at, byte) in now.iter().enumerate() {
-        limbs[at / 8] |= u64::from(*byte) << (8 * (at % 8));
-    }
-    if let Some(data) = stream.data {
-        simulator.set_limbs(data, &limbs);
-    }
-    set(simulator, stream.keep, u64::MAX >> (64 - now.len()));
-    let is_last = rest.len() <= bytes;
-    set(simulator, stream.last, u64::from(is_last));
-    set(simulator, stream.user, u64::from(is_last && frame.is_bad));
-}
-
-/// Takes the bytes of a beat.
-fn take(simulator: &mut Simulator, stream: &Stream, to: &mut Vec<u8>) {
-    let keep = get(simulator, stream.keep);
-    let count = (!keep).trailing_zeros() as usize;
-    if let Some(data) = stream.data {
-        let limbs: Vec<u64> = simulator.limbs(data).collect();
-        to.extend(limbs.iter().flat_map(|limb| limb.to_le_bytes()).take(count));
     }
 }
 

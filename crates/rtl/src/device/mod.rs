@@ -23,7 +23,6 @@ mod cycles;
 mod facts;
 mod leave;
 mod macs;
-pub(crate) mod parts;
 mod receive;
 mod report;
 mod shape;

@@ -109,7 +109,7 @@ pub(super) fn receive(design: &mut Design, shape: &Shape) -> ModuleId {
     m.output("written", count);
     m.output("writing", writing);
     for (name, event) in COUNTERS.iter().zip([ended, bad_end, begins_to_skip, missed]) {
-        super::parts::counter(m, name, event);
+        crate::parts::counter(m, name, event);
     }
     let finished = std::mem::replace(m, ModuleBuilder::new(""));
     design.add(finished.finish())

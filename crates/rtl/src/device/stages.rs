@@ -1,8 +1,8 @@
 //! The stages of the program within a device: their instances, with the ports that the device does not use as ports of its own.
 
-use super::parts::import;
 use crate::assemble::View;
 use crate::hardware::{Hardware, Stage};
+use crate::parts::import;
 use crate::stage::Output;
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
 use std::collections::BTreeMap;

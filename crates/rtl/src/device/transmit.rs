@@ -1,8 +1,8 @@
 //! The sending side of a port: queues of what is to be sent, the scheduler over them, and the editor that puts the new headers before
 //! the bytes that wait at the port where the frame came in.
 
-use super::parts::counter;
 use super::shape::Shape;
+use crate::parts::counter;
 use millrace_netlist::blocks::{editor, scheduler};
 use millrace_netlist::{Design, ModuleBuilder, ModuleId, NodeId, StreamShape};
 

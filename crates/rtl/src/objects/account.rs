@@ -13,7 +13,8 @@
 //! | 6 | credits overflow, both pay or none does |
 //! | 7 | as in a meter |
 
-use super::meter::{Memories, Travel, saturated};
+use super::meter::{Bucket, Memories, Travel, saturated};
+use crate::parts::later;
 use millrace_netlist::{ModuleBuilder, NodeId};
 
 /// Bits of a credit: at most `MAX_FRAME` times the sum of the longest BAG and jitter, which is less than 2^50.
@@ -104,14 +105,12 @@ impl Memories {
         let gained = product(m, "gained", smax, short);
         let bytes = saturated(m, travel.bytes, BYTES);
         let cost = product(m, "cost", bag, bytes);
-        let is_short = m.delayed("is_short_3", is_short, None);
-        (config, travel) = (config.next(m, 3), travel.next(m, 3));
-        let is_short = m.delayed("is_short_4", is_short, None);
-        (config, travel) = (config.next(m, 4), travel.next(m, 4));
+        let is_short = later(m, "is_short", is_short, 2, None);
+        for cycle in 3..=4 {
+            (config, travel) = (config.next(m, cycle), travel.next(m, cycle));
+        }
         // Cycle 4.
-        let full = m.resize(config.full, CREDIT + 1);
-        let gained = m.resize(gained, CREDIT + 1);
-        let gained = m.mux(is_short, gained, full);
+        let gained = m.mux(is_short, gained, config.full);
         let gained = m.delayed("gained_5", gained, None);
         let cost = m.resize(cost, COST);
         let cost = m.delayed("cost_5", cost, None);
@@ -125,7 +124,7 @@ impl Memories {
             let is_tested = m.bit(config.tests, number);
             let cost = m.mux(is_tested, cost, zero);
             let credit = m.slice(kept, number * CREDIT, CREDIT);
-            Credit::add(m, number, (credit, gained), config.full, cost)
+            Bucket::add(m, number, (credit, gained), config.full, cost)
         });
         // Cycle 6.
         (config, travel) = (config.next(m, 6), travel.next(m, 6));
@@ -158,52 +157,4 @@ fn product(m: &mut ModuleBuilder, name: &str, one: NodeId, other: NodeId) -> Nod
     let high = m.shl_by(high, HALF);
     let sum = m.add(low, high);
     m.delayed(&format!("{name}_sum"), sum, None)
-}
-
-/// A credit in cycle 6.
-struct Credit {
-    /// Before the packet.
-    filled: NodeId,
-    /// After it, if it pays.
-    left: NodeId,
-    pays: NodeId,
-}
-
-impl Credit {
-    /// Adds what was earned in cycle 5. Whether the credit overflows shows only in cycle 6; till then both cases are computed.
-    fn add(
-        m: &mut ModuleBuilder,
-        number: u32,
-        (credit, gained): (NodeId, NodeId),
-        full: NodeId,
-        cost: NodeId,
-    ) -> Credit {
-        let delay = |m: &mut ModuleBuilder, what: &str, value| {
-            m.delayed(&format!("credit{number}_{what}"), value, None)
-        };
-        let credit = m.resize(credit, CREDIT + 1);
-        let all = m.add(credit, gained);
-        let all = delay(m, "all", all);
-        let wide = m.resize(full, COST);
-        let pays = m.le(cost, wide);
-        let full_pays = delay(m, "full_pays", pays);
-        let low_cost = m.slice(cost, 0, CREDIT);
-        let left = m.sub(full, low_cost);
-        let full_left = delay(m, "full_left", left);
-        let full = delay(m, "full", full);
-        let cost = delay(m, "cost", cost);
-        // Cycle 6.
-        let wide = m.resize(full, CREDIT + 1);
-        let over = m.lt(wide, all);
-        let low = m.slice(all, 0, CREDIT);
-        let held = m.resize(low, COST);
-        let pays = m.le(cost, held);
-        let low_cost = m.slice(cost, 0, CREDIT);
-        let left = m.sub(low, low_cost);
-        Credit {
-            filled: m.mux(over, full, low),
-            left: m.mux(over, full_left, left),
-            pays: m.mux(over, full_pays, pays),
-        }
-    }
 }

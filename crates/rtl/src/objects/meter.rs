@@ -419,18 +419,18 @@ fn sum(m: &mut ModuleBuilder, name: &str, parts: &[NodeId]) -> NodeId {
     m.delayed(&format!("{name}_sum"), sum, None)
 }
 
-/// A bucket in cycle 6.
-struct Bucket {
-    /// Its tokens before the packet.
-    filled: NodeId,
-    /// Its tokens after it, if it can pay.
-    left: NodeId,
-    pays: NodeId,
+/// A bucket, or the credit of an account, in cycle 6.
+pub(super) struct Bucket {
+    /// What it holds before the packet.
+    pub(super) filled: NodeId,
+    /// What is left after it, if it can pay.
+    pub(super) left: NodeId,
+    pub(super) pays: NodeId,
 }
 
 impl Bucket {
-    /// Adds tokens in cycle 5. Whether the bucket overflows shows only in cycle 6; till then both cases are computed.
-    fn add(
+    /// Adds what was gained in cycle 5. Whether the bucket overflows shows only in cycle 6; till then both cases are computed.
+    pub(super) fn add(
         m: &mut ModuleBuilder,
         number: u32,
         (tokens, gained): (NodeId, NodeId),
@@ -440,21 +440,28 @@ impl Bucket {
         let delay = |m: &mut ModuleBuilder, what: &str, value| {
             m.delayed(&format!("bucket{number}_{what}"), value, None)
         };
-        let (tokens, gained) = (m.resize(tokens, 129), m.resize(gained, 129));
+        let bits = m.width(full);
+        let (sum, compared) = (1 + bits.max(m.width(gained)), bits.max(m.width(cost)));
+        // A bucket that pays holds the cost, so what is left has no more bits than it has.
+        let paid = |m: &mut ModuleBuilder, held: NodeId, cost: NodeId| {
+            let held = m.resize(held, compared);
+            let (pays, left) = (m.le(cost, held), m.sub(held, cost));
+            (pays, m.slice(left, 0, bits))
+        };
+        let cost = m.resize(cost, compared);
+        let (tokens, gained) = (m.resize(tokens, sum), m.resize(gained, sum));
         let all = m.add(tokens, gained);
         let all = delay(m, "all", all);
-        let pays = m.le(cost, full);
+        let (pays, left) = paid(m, full, cost);
         let full_pays = delay(m, "full_pays", pays);
-        let left = m.sub(full, cost);
         let full_left = delay(m, "full_left", left);
         let full = delay(m, "full", full);
         let cost = delay(m, "cost", cost);
         // Cycle 6.
-        let wide = m.resize(full, 129);
+        let wide = m.resize(full, sum);
         let over = m.lt(wide, all);
-        let low = m.slice(all, 0, BUCKET);
-        let pays = m.le(cost, low);
-        let left = m.sub(low, cost);
+        let low = m.slice(all, 0, bits);
+        let (pays, left) = paid(m, low, cost);
         Bucket {
             filled: m.mux(over, full, low),
             left: m.mux(over, full_left, left),

@@ -2,6 +2,7 @@
 
 use super::Making;
 use crate::objects::xorshift;
+use crate::parts::later;
 use crate::tables::{Choice, Chosen};
 use millrace_netlist::{ModuleBuilder, NodeId};
 use millrace_pipeline::Bits;
@@ -33,7 +34,7 @@ impl Making<'_> {
         let widths = self.unit.stored;
         let at_random = self.random();
         let m = &mut self.m;
-        let hash = later(m, "hash", hash, cycle - 1);
+        let hash = later(m, "hash", hash, cycle - 1, None);
         let place = widths.action + widths.entry;
         let chosen = m.slice(stored, place + widths.data, widths.chosen);
         let is_random = m.is(chosen, Chosen::AtRandom as u128);
@@ -60,7 +61,7 @@ impl Making<'_> {
                 count = m.delayed(&format!("count{row}"), count, None);
             }
         }
-        let base = later(m, "base", base, rows);
+        let base = later(m, "base", base, rows, None);
         let rest = m.resize(rest, choice.base_bits());
         let index = m.add(base, rest);
         let index = m.delayed("member", index, None);
@@ -69,7 +70,7 @@ impl Making<'_> {
         let place = self.place((choice.places > 1).then_some(index), asked);
         let word = self.m.read_clocked(memory, place, None);
         let word = self.m.delayed("member_word", word, None);
-        let stored = later(&mut self.m, "given", stored, choice.cycles() - 1);
+        let stored = later(&mut self.m, "given", stored, choice.cycles() - 1, None);
         self.with_member(stored, word)
     }
 
@@ -113,9 +114,4 @@ fn reduced(m: &mut ModuleBuilder, rest: NodeId, next: NodeId, divisor: NodeId) -
     let is_less = m.lt(twice, divisor);
     let kept = m.mux(is_less, twice, less);
     m.slice(kept, 0, bits)
-}
-
-/// A value some cycles later.
-pub(super) fn later(m: &mut ModuleBuilder, name: &str, value: NodeId, cycles: u32) -> NodeId {
-    (1..=cycles).fold(value, |value, cycle| m.delayed(&format!("{name}_{cycle}"), value, None))
 }

@@ -28,25 +28,10 @@ impl Making<'_> {
             let stored = unit.stored_call(program, &entry.call, at as u32 + 1);
             matched.push((hit, self.m.constant(stored)));
         }
-        let hits: Vec<NodeId> = matched.iter().map(|(hit, _)| *hit).collect();
-        let hit = self.m.any(&hits);
-        let zero = self.m.number(width, 0);
-        let stored = self.first_of(&matched, zero);
+        let found = self.m.first_found(&matched);
+        let (hit, stored) = found.unwrap_or_else(|| (self.m.number(1, 0), self.m.number(width, 0)));
         let (hit, stored) = (self.m.delayed("hit", hit, None), self.m.delayed("stored", stored, None));
         Found { hit, stored, cycle: CYCLES }
-    }
-
-    /// The value of the first whose bit is 1: a tree of choices, each of which knows whether there is one.
-    pub(super) fn first_of(&mut self, choices: &[(NodeId, NodeId)], none: NodeId) -> NodeId {
-        let mut level = choices.to_vec();
-        while level.len() > 1 {
-            let pair = |pair: &[(NodeId, NodeId)]| match *pair {
-                [(first, one), (second, other)] => (self.m.or(first, second), self.m.mux(first, one, other)),
-                _ => pair[0],
-            };
-            level = level.chunks(2).map(pair).collect();
-        }
-        level.first().map_or(none, |(_, value)| *value)
     }
 
     /// Whether a key is what an entry wants.

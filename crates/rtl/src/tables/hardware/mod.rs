@@ -10,6 +10,7 @@ mod tree;
 pub(super) use hash::{LANE, hash_mask};
 
 use super::{Area, Kind, TableUnit};
+use crate::parts::later;
 use crate::stage::LookupAnswer;
 use millrace_netlist::{MemoryId, Module, ModuleBuilder, NodeId, address_width};
 use millrace_pipeline::Program;
@@ -154,7 +155,7 @@ impl Making<'_> {
         let mut cycle = found.cycle;
         if let (Some(choice), Some(hash)) = (self.unit.choice, hash) {
             stored = self.choose(choice, stored, hash, cycle);
-            hit = choice::later(&mut self.m, "hit_of_group", hit, choice.cycles());
+            hit = later(&mut self.m, "hit_of_group", hit, choice.cycles(), None);
             cycle += choice.cycles();
         }
         let (widths, data) = (self.unit.stored, self.unit.data());

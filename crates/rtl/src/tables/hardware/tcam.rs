@@ -96,25 +96,14 @@ impl Making<'_> {
             let base = m.number(bits, low.into());
             groups.push((any, m.or(base, first)));
         }
-        let none = m.number(bits, 0);
-        let hits: Vec<NodeId> = groups.iter().map(|(any, _)| *any).collect();
-        let hit = m.any(&hits);
-        let first = self.first_of(&groups, none);
-        (self.m.delayed("hit", hit, None), self.m.delayed("first", first, None))
+        let (hit, first) = m.first_found(&groups).unwrap_or_else(|| (m.number(1, 0), m.number(bits, 0)));
+        (m.delayed("hit", hit, None), m.delayed("first", first, None))
     }
 }
 
-/// The number of the lowest bit that is 1, by halves: a half without one leaves it to the other.
+/// The number of the lowest bit that is 1.
 fn first_bit(m: &mut millrace_netlist::ModuleBuilder, of: NodeId, bits: u32) -> NodeId {
-    let width = m.width(of);
-    let mut level: Vec<(NodeId, NodeId)> =
-        (0..width).map(|at| (m.bit(of, at), m.number(bits, at.into()))).collect();
-    while level.len() > 1 {
-        let pair = |pair: &[(NodeId, NodeId)]| match *pair {
-            [(first, one), (second, other)] => (m.or(first, second), m.mux(first, one, other)),
-            _ => pair[0],
-        };
-        level = level.chunks(2).map(pair).collect();
-    }
-    level[0].1
+    let numbers: Vec<(NodeId, NodeId)> =
+        (0..m.width(of)).map(|at| (m.bit(of, at), m.number(bits, at.into()))).collect();
+    m.first_found(&numbers).map_or(of, |(_, number)| number)
 }

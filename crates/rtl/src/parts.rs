@@ -1,15 +1,15 @@
-//! Small circuits that several parts of a device have.
+//! Small circuits that units, devices and backplanes have.
 
 use millrace_netlist::{Design, Module, ModuleBuilder, ModuleId, NodeId};
 
 /// A counter of 32 bits at the output of that name.
-pub(super) fn counter(m: &mut ModuleBuilder, name: &str, event: NodeId) {
+pub(crate) fn counter(m: &mut ModuleBuilder, name: &str, event: NodeId) {
     let count = counted(m, name, event);
     m.output(name, count);
 }
 
 /// How often something happened: 32 bits.
-pub(super) fn counted(m: &mut ModuleBuilder, name: &str, event: NodeId) -> NodeId {
+pub(crate) fn counted(m: &mut ModuleBuilder, name: &str, event: NodeId) -> NodeId {
     let (register, count) = m.register(&format!("{name}_count"), 32, Some(0));
     let next = m.add_number(count, 1);
     m.set_next(register, next);
@@ -18,7 +18,7 @@ pub(super) fn counted(m: &mut ModuleBuilder, name: &str, event: NodeId) -> NodeI
 }
 
 /// A value so many cycles later.
-pub(super) fn later(
+pub(crate) fn later(
     m: &mut ModuleBuilder,
     name: &str,
     value: NodeId,
