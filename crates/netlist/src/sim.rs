@@ -1,8 +1,9 @@
 //! The cycle simulator: a design as a compact program over words of 64 bits.
 //!
 //! [`Simulator::new`] makes one from a design: `flatten` drops the hierarchy, `lower` makes values words and shares equal ones,
-//! `schedule` orders them in long runs of equal operations. A cycle then is one pass over that program, without allocation,
-//! followed by the edge of the clock: what registers, clocked reads and memories take, all from the values before it.
+//! `schedule` orders them in long runs of equal operations, `activity` knows what has to be computed again. A cycle then is one pass
+//! over that program or over what has changed, without allocation, followed by the edge of the clock: what registers, clocked reads
+//! and memories take, all from the values before it.
 //!
 //! ```
 //! use millrace_netlist::{Design, ModuleBuilder, Simulator};
@@ -23,6 +24,7 @@
 //! }
 //! ```
 
+mod activity;
 mod flatten;
 mod lower;
 mod run;
@@ -157,7 +159,7 @@ impl Simulator {
         if matches!(signal.kind, SignalKind::Input | SignalKind::Register) {
             for (at, place) in signal.places.iter().enumerate() {
                 let mask = u64::MAX >> (64 - limb_width(signal.width, at as u32));
-                self.machine.slots[*place as usize] = value.get(at).copied().unwrap_or(0) & mask;
+                self.machine.set(*place, value.get(at).copied().unwrap_or(0) & mask);
             }
             self.stale = true;
         }
@@ -196,14 +198,8 @@ impl Simulator {
 
     /// Writes a word of a memory, as tests and control do it: at once, past all write ports. Beyond its end it does nothing.
     pub fn write_memory(&mut self, memory: MemoryHandle, address: u32, value: &Bits) {
-        let memory = &mut self.machine.memories[memory.0 as usize];
-        let value = value.zero_extend(memory.width);
-        if address < memory.depth {
-            let start = address as usize * memory.limbs as usize;
-            for (to, limb) in memory.words[start..].iter_mut().zip(value.limbs()) {
-                *to = limb;
-            }
-        }
+        let width = self.machine.memories[memory.0 as usize].width;
+        self.machine.write(memory.0 as usize, address, value.zero_extend(width).limbs());
         self.stale = true;
     }
 
