@@ -32,9 +32,10 @@ pub(super) fn intervals(entries: u32) -> u32 {
     2 * entries + 1
 }
 
-/// How many keys of a node are compared at once: as many as two words of block memory have, but at least three.
+/// How many keys of a node are compared at once. With one less than a power of two, the number of a child is that of the node and which
+/// child it is, without a sum.
 pub(super) fn keys_of_node(key: u32) -> u32 {
-    (144 / key.max(1)).clamp(3, 8)
+    if key <= 160 { 7 } else { 3 }
 }
 
 /// Bits of an index of an answer; `entries` stands for the answer to a miss.

@@ -2,7 +2,7 @@
 //!
 //! The keys at which another interval starts are in order in the leaves. A node has a few of them; the number of those that are not
 //! above the key, all compared at once, says which node of the next level goes on, or in a leaf which interval it is. A level takes a cycle
-//! for its memory and one for the comparison where the memory is a block memory.
+//! for its memory, another where that is a block memory, and one for the comparison.
 
 use super::{Found, Making};
 use crate::tables::layout::{index_bits, levels};
@@ -10,6 +10,9 @@ use millrace_netlist::{NodeId, address_width};
 
 /// Nodes of a level up to which it is in lookup tables.
 const SMALL: u32 = 32;
+
+/// Bits that are compared as a whole: a carry chain of more takes most of a cycle.
+const COMPARED: u32 = 64;
 
 /// Cycles from a key to what is found.
 pub(super) fn cycles(entries: u32, keys: u32) -> u32 {
@@ -19,7 +22,7 @@ pub(super) fn cycles(entries: u32, keys: u32) -> u32 {
 }
 
 fn level_cycles(nodes: u32) -> u32 {
-    if nodes <= SMALL { 1 } else { 2 }
+    if nodes <= SMALL { 2 } else { 3 }
 }
 
 impl Making<'_> {
@@ -38,23 +41,32 @@ impl Making<'_> {
             let node_bits = (*count > 1).then(|| address_width(*count));
             let at = node_bits.and_then(|bits| node.map(|node| self.m.resize(node, bits)));
             let place = self.place(at, cycle);
-            let word = match level_cycles(*count) {
-                1 => self.m.read(memory, place),
-                _ => self.m.read_clocked(memory, place, None),
+            let word = match *count <= SMALL {
+                true => self.m.read(memory, place),
+                false => self.m.read_clocked(memory, place, None),
             };
             let word = self.m.delayed(&format!("word{level}"), word, None);
-            for _ in 0..level_cycles(*count) {
-                cycle += 1;
-                key = self.m.delayed(&format!("key_{cycle}"), key, None);
-                node = node.map(|node| self.m.delayed(&format!("node{level}_{cycle}"), node, None));
+            let step = |making: &mut Self, cycle: &mut u32, key: &mut NodeId, node: &mut Option<NodeId>| {
+                *cycle += 1;
+                *key = making.m.delayed(&format!("key_{cycle}"), *key, None);
+                *node = node.map(|node| making.m.delayed(&format!("node{level}_{cycle}"), node, None));
+            };
+            for _ in 1..level_cycles(*count) {
+                step(self, &mut cycle, &mut key, &mut node);
             }
-            let (chosen, results) = self.node_of(key, word, keys, level + 1 == nodes.len(), index);
-            node = Some(match results {
-                Some(result) => result,
-                // The number of the node and which of its keys + 1 children.
+            let passed = self.passed(key, word, keys);
+            let passed = self.m.delayed(&format!("passed{level}"), passed, None);
+            step(self, &mut cycle, &mut key, &mut node);
+            let chosen = self.chosen(passed);
+            node = Some(match nodes.get(level + 1) {
+                Some(below) => self.child(node, &chosen, address_width(*below)),
                 None => {
-                    let below = nodes[level + 1];
-                    self.child(node, keys + 1, &chosen, address_width(below))
+                    let results = self.m.slice(word, keys * (1 + self.m.width(key)), (keys + 1) * index);
+                    let results = self.m.delayed("results", results, None);
+                    let choices: Vec<(NodeId, NodeId)> = (chosen.iter().zip(0..))
+                        .map(|(chosen, at)| (*chosen, self.m.slice(results, at * index, index)))
+                        .collect();
+                    self.m.one_hot(index, &choices)
                 }
             });
         }
@@ -80,27 +92,43 @@ impl Making<'_> {
         Some(self.m.concat(&parts))
     }
 
-    /// For each number of keys of a node that are not above the key whether it is that, alone; of a leaf the index of the answer.
-    fn node_of(
-        &mut self,
-        key: NodeId,
-        word: NodeId,
-        keys: u32,
-        leaf: bool,
-        index: u32,
-    ) -> (Vec<NodeId>, Option<NodeId>) {
-        let m = &mut self.m;
-        let width = m.width(key);
-        // Bit i: there is a key i, and it is not above. Keys are in order, so these are ones, then zeros.
+    /// Bit i: there is a key i in the node, and it is not above. Keys are in order, so these are ones, then zeros.
+    fn passed(&mut self, key: NodeId, word: NodeId, keys: u32) -> NodeId {
+        let width = self.m.width(key);
         let passed: Vec<NodeId> = (0..keys)
+            .rev()
             .map(|at| {
                 let low = at * (1 + width);
-                let (there, start) = (m.bit(word, low + width), m.slice(word, low, width));
-                let reached = m.le(start, key);
-                m.and(there, reached)
+                let (there, start) = (self.m.bit(word, low + width), self.m.slice(word, low, width));
+                let reached = self.not_above(start, key);
+                self.m.and(there, reached)
             })
             .collect();
-        let chosen: Vec<NodeId> = (0..=keys as usize)
+        self.m.concat(&passed)
+    }
+
+    /// `a <= b`, part by part, all parts at once.
+    fn not_above(&mut self, a: NodeId, b: NodeId) -> NodeId {
+        let m = &mut self.m;
+        let width = m.width(a);
+        let first = width.min(COMPARED);
+        let (low_a, low_b) = (m.slice(a, 0, first), m.slice(b, 0, first));
+        let mut not_above = m.le(low_a, low_b);
+        for low in (first..width).step_by(COMPARED as usize) {
+            let part = COMPARED.min(width - low);
+            let (a, b) = (m.slice(a, low, part), m.slice(b, low, part));
+            let (below, equal) = (m.lt(a, b), m.eq(a, b));
+            let rest = m.and(equal, not_above);
+            not_above = m.or(below, rest);
+        }
+        not_above
+    }
+
+    /// For each number of keys that are not above whether it is that, alone.
+    fn chosen(&mut self, passed: NodeId) -> Vec<NodeId> {
+        let m = &mut self.m;
+        let passed: Vec<NodeId> = (0..m.width(passed)).map(|at| m.bit(passed, at)).collect();
+        (0..=passed.len())
             .map(|count| {
                 let not_more = passed.get(count).map(|next| m.not(*next));
                 match (count.checked_sub(1), not_more) {
@@ -110,31 +138,20 @@ impl Making<'_> {
                     (None, None) => m.number(1, 1),
                 }
             })
-            .collect();
-        let results = leaf.then(|| {
-            let low = keys * (1 + width);
-            let choices: Vec<(NodeId, NodeId)> = (chosen.iter().zip(0..))
-                .map(|(chosen, at)| (*chosen, m.slice(word, low + at * index, index)))
-                .collect();
-            m.one_hot(index, &choices)
-        });
-        (chosen, results)
+            .collect()
     }
 
-    /// The number of a child: that of the node times how many it has, and which.
-    fn child(&mut self, node: Option<NodeId>, children: u32, chosen: &[NodeId], bits: u32) -> NodeId {
+    /// The number of a child: that of the node above which child it is.
+    fn child(&mut self, node: Option<NodeId>, chosen: &[NodeId], bits: u32) -> NodeId {
         let m = &mut self.m;
+        let which_bits = (chosen.len() as u32).ilog2();
         let choices: Vec<(NodeId, NodeId)> =
-            (chosen.iter().zip(0..)).map(|(chosen, at)| (*chosen, m.number(bits, at))).collect();
-        let which = m.one_hot(bits, &choices);
-        let Some(node) = node else { return which };
-        let node = m.resize(node, bits);
-        // A sum of the node moved by each bit of the number of children.
-        let mut sum = which;
-        for bit in (0..children.ilog2() + 1).filter(|bit| children >> bit & 1 == 1) {
-            let moved = m.shl_by(node, bit);
-            sum = m.add(sum, moved);
-        }
-        sum
+            (chosen.iter().zip(0..)).map(|(chosen, at)| (*chosen, m.number(which_bits, at))).collect();
+        let which = m.one_hot(which_bits, &choices);
+        let number = match node {
+            Some(node) => m.concat(&[node, which]),
+            None => which,
+        };
+        m.resize(number, bits)
     }
 }
