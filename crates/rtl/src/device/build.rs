@@ -1,5 +1,6 @@
 //! The top of a device: receiving sides, the pipeline that all ports share, sending sides.
 
+use super::again::Tag;
 use super::control::{Control, Software, quantum_at_start};
 use super::copies::{Copies, Copy, Fate, copies};
 use super::facts::{Length, length_use, needed, who_reads_length};
@@ -68,9 +69,10 @@ impl Device {
             let most = options.frame / 2;
             return Err(refuse(format!("headers of more than {most} bytes, half of the longest frame")));
         }
-        let shape = Shape::new(&options, window, emitted);
+        let again = Tag::of(&program, (ingress, egress), options.ports).map_err(refuse)?;
+        let shape = Shape::new(&options, window, emitted, again.as_ref().map_or(0, Tag::width));
         let (design, software) =
-            Top::build((hardware, &options), &program, (ingress, egress), (&shape, whole.is_some()));
+            Top::build((hardware, &options), &program, (ingress, egress), (&shape, whole.is_some(), again));
         let report = DeviceReport {
             program: program.name.clone(),
             period_ps: hardware.period_ps,
@@ -81,7 +83,8 @@ impl Device {
             waits_for_end: whole,
             latency: PartsLatency::of(&shape, ingress.placed.latency, egress.placed.latency),
             interval: ingress.placed.interval,
-            payload_bits: u64::from(options.ports * options.slots * options.frame) * 8,
+            payload_bits: u64::from(shape.sides() * shape.slots * options.frame) * 8,
+            places_again: if shape.tag > 0 { shape.again().depth } else { 0 },
         };
         let units = hardware.units.clone();
         Ok(Device { options, design, report, software, units })
@@ -117,8 +120,6 @@ impl Device {
 fn check_program(program: &Program) -> Result<(), String> {
     let asks = [
         (Intrinsic::Clone, "clones"),
-        (Intrinsic::Resubmit, "resubmission"),
-        (Intrinsic::Recirculate, "recirculation"),
         (Intrinsic::Truncate, "packets that are cut"),
         (Intrinsic::SendTime, "packets that wait for a time"),
     ];
@@ -228,7 +229,9 @@ pub(super) struct Top<'a> {
     /// The port of a stage for the bank of a frame.
     pub(super) bank_input: String,
     /// The time in nanoseconds.
-    now: NodeId,
+    pub(super) now: NodeId,
+    /// What goes with frames that start again, if any does.
+    pub(super) again: Option<Tag>,
 }
 
 /// A header that enters the pipeline, and what goes with it.
@@ -241,6 +244,8 @@ pub(super) struct Header {
     pub(super) time: NodeId,
     /// The bank of tables that it meets.
     pub(super) bank: NodeId,
+    /// What goes with frames that start again; none: no frame does.
+    pub(super) tag: Option<NodeId>,
 }
 
 impl Header {
@@ -254,6 +259,7 @@ impl Header {
             length: each("length", self.length, None),
             time: each("time", self.time, None),
             bank: each("bank", self.bank, None),
+            tag: self.tag.map(|tag| each("tag", tag, None)),
         }
     }
 }
@@ -263,30 +269,38 @@ impl<'a> Top<'a> {
         (hardware, options): (&'a Hardware, &DeviceOptions),
         program: &'a Program,
         (ingress, egress): (&'a Stage, &'a Stage),
-        (shape, whole): (&'a Shape, bool),
+        (shape, whole, again): (&'a Shape, bool, Option<Tag>),
     ) -> (Design, Software) {
         let mut design = Design::new();
         let mut m = ModuleBuilder::new("device");
         let ingress = Placed::new(&mut m, &mut design, hardware, ingress);
         let egress = Placed::new(&mut m, &mut design, hardware, egress);
-        let receiving = receive(&mut design, shape);
-        let sending = transmit(&mut design, shape);
+        let receiving = receive(&mut design, shape, false);
+        let sending = transmit(&mut design, shape, "transmit");
         let now = m.input("now_ns", 64);
         let mut control = Control::new(&mut m);
         let up = control.setting(&mut m, "ports_up", shape.ports, (1 << shape.ports) - 1);
         let bank_input = bank_port(program).port("of_frame");
-        let mut top = Top { m, program, shape, ingress, egress, up, control, bank_input, now };
+        let mut top = Top { m, program, shape, ingress, egress, up, control, bank_input, now, again };
         let m = &mut top.m;
-        let receives: Vec<InstanceId> =
+        let mut receives: Vec<InstanceId> =
             (0..shape.ports).map(|port| m.instance(&design, receiving, &format!("receive{port}"))).collect();
-        let sends: Vec<InstanceId> =
+        let mut sends: Vec<InstanceId> =
             (0..shape.ports).map(|port| m.instance(&design, sending, &format!("transmit{port}"))).collect();
         top.links(&mut design, &receives, &sends);
         let modes = top.scheduling(&sends);
         top.wait_for_end(&receives, &modes, whole);
+        let sides_again = top.sides_again(&mut design);
+        if let Some((receive, send)) = sides_again {
+            receives.push(receive);
+            sends.push(send);
+        }
+        let load = top.again.is_some().then(|| top.m.register("frames_on_their_way", 16, Some(0)));
+        let admits = load.map(|(_, load)| top.admits(load));
         let depth = (top.ingress.stage.placed.latency + 4).next_power_of_two().max(16);
         let (credit_register, credit) = top.m.register("outstanding", 16, Some(0));
-        let (header, window) = top.headers(&mut design, &receives, (credit, depth));
+        let (header, window) = top.headers(&mut design, &receives, (credit, depth, admits));
+        let header_port = header.port;
         let fate = top.run_ingress(header, window);
         let Copies { copy, consumed, of_bank } = copies(&mut top, fate, depth);
         let m = &mut top.m;
@@ -301,6 +315,12 @@ impl<'a> Top<'a> {
         let settled = top.settled(enters, (consumed, of_bank), copy.header);
         let leaving = leave(&mut top, copy);
         top.queue(&receives, &sends, &leaving);
+        if let (Some(sides), Some(load)) = (sides_again, load) {
+            let of_port = top.m.number(top.shape.port_bits(), top.shape.ports.into());
+            let of_port = top.m.ne(header_port, of_port);
+            let enters = top.m.and(enters, of_port);
+            top.connect_again(sides, load, (enters, &leaving));
+        }
         top.payload(&receives, &sends);
         let Top { mut m, control, ingress, egress, .. } = top;
         let software =
@@ -384,13 +404,17 @@ impl<'a> Top<'a> {
         &mut self,
         design: &mut Design,
         receives: &[InstanceId],
-        (credit, depth): (NodeId, u32),
+        (credit, depth, admits): (NodeId, u32, Option<NodeId>),
     ) -> (Header, NodeId) {
-        let arbiter = round_robin_arbiter(design, self.shape.ports);
+        let arbiter = round_robin_arbiter(design, self.shape.sides());
         let (m, shape) = (&mut self.m, self.shape);
         let turns = m.instance(design, arbiter, "turns");
         let mut requests: Vec<NodeId> =
             receives.iter().map(|receive| m.output_of(*receive, "request")).collect();
+        if let Some(admits) = admits {
+            let of_ports = requests.iter_mut().take(shape.ports as usize);
+            of_ports.for_each(|request| *request = m.and(*request, admits));
+        }
         let any = m.any(&requests);
         requests.reverse();
         let request = m.concat(&requests);
@@ -412,6 +436,7 @@ impl<'a> Top<'a> {
         m.set_next(valid_register, next_valid);
         let mut numbers = Vec::new();
         let (mut windows, mut lengths, mut slots) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut tags, mut times) = (Vec::new(), Vec::new());
         for (port, receive) in receives.iter().enumerate() {
             let granted = m.bit(grants, port as u32);
             let grant = m.and(granted, take);
@@ -420,9 +445,22 @@ impl<'a> Top<'a> {
             windows.push((granted, m.output_of(*receive, "window")));
             lengths.push((granted, m.output_of(*receive, "length")));
             slots.push((granted, m.output_of(*receive, "header_slot")));
+            let Some(tag) = &self.again else { continue };
+            let (own, time) = match port as u32 == shape.ports {
+                true => {
+                    let tag_of_frame = m.output_of(*receive, "header_tag");
+                    tag.with_time(m, tag_of_frame, self.now)
+                }
+                false => (tag.of_port(m, port as u32), self.now),
+            };
+            tags.push((granted, own));
+            times.push((granted, time));
         }
         let mut chosen = |name: &str, choices: &[(NodeId, NodeId)]| {
-            let value = m.one_hot(m.width(choices[0].1), choices);
+            let value = match choices {
+                [] => self.now,
+                choices => m.one_hot(m.width(choices[0].1), choices),
+            };
             let (register, held) = m.register(name, m.width(value), None);
             m.set_next(register, value);
             m.set_enable(register, free);
@@ -434,16 +472,10 @@ impl<'a> Top<'a> {
             port: chosen("header_port", &numbers),
             slot: chosen("header_slot", &slots),
             length: chosen("header_length", &lengths),
-            time: self.now,
+            time: chosen("header_time", &times),
             bank: self.control.bank,
+            tag: (!tags.is_empty()).then(|| chosen("header_tag", &tags)),
         };
-        let time = {
-            let (register, held) = m.register("header_time", 64, None);
-            m.set_next(register, header.time);
-            m.set_enable(register, free);
-            held
-        };
-        let header = Header { time, ..header };
         let passes = m.and(valid, ready);
         m.output("decided", passes);
         m.output("decided_port", header.port);
@@ -453,7 +485,13 @@ impl<'a> Top<'a> {
 
     /// Sends headers through ingress; gives what comes out.
     fn run_ingress(&mut self, header: Header, window: NodeId) -> Fate {
-        let (m, stage) = (&mut self.m, self.ingress.stage);
+        let stage = self.ingress.stage;
+        let told = stage.dataflow.inputs.iter().filter_map(|(input, _)| match input {
+            Input::Slot(slot) => Some((*slot, self.before_ingress(*slot, &header)?)),
+            _ => None,
+        });
+        let slots: BTreeMap<SlotId, NodeId> = told.collect();
+        let m = &mut self.m;
         let mut given: BTreeMap<String, NodeId> = BTreeMap::new();
         given.insert("valid".to_owned(), header.valid);
         given.insert(self.bank_input.clone(), header.bank);
@@ -465,11 +503,9 @@ impl<'a> Top<'a> {
         for ((input, width), port) in stage.dataflow.inputs.iter().zip(&stage.ports.inputs) {
             let value = match input {
                 Input::Length => header.length,
-                Input::Slot(slot) => match role_of(self.program, *slot) {
-                    Some(Intrinsic::IngressPort) => header.port,
-                    Some(Intrinsic::IngressTimestamp) => header.time,
-                    Some(Intrinsic::PacketLength) => header.length,
-                    _ => m.number(*width, 0),
+                Input::Slot(slot) => match slots.get(slot) {
+                    Some(value) => *value,
+                    None => m.number(*width, 0),
                 },
                 Input::Now => header.time,
                 // Without what is added up of the payload, and settings of hashes, no device is made.
@@ -529,7 +565,11 @@ impl<'a> Top<'a> {
             let own = m.is(port, number as u128);
             let enqueue = m.and(own, leaving.goes);
             m.connect(*send, "enqueue", enqueue);
-            m.connect(*send, "class", class);
+            let own_class = match number as u32 == shape.ports {
+                true => m.number(shape.again().class_bits(), 0),
+                false => class,
+            };
+            m.connect(*send, "class", own_class);
             m.connect(*send, "bytes", leaving.bytes);
             let entry =
                 [leaving.emitted, leaving.emitted_bytes, leaving.payload_from, header.port, header.slot];
@@ -548,7 +588,9 @@ impl<'a> Top<'a> {
         let of_queue = m.mux(full, queue_full, none);
         let reason = m.or(leaving.reason, of_queue);
         let happened = m.and(header.valid, leaving.is_copy);
-        for drop in Reason::DROPS {
+        let starts_again = self.again.is_some();
+        let can_be = |reason: &Reason| starts_again || *reason != Reason::RecirculationLimit;
+        for drop in Reason::DROPS.into_iter().filter(can_be) {
             let is = m.is(reason, drop as u128);
             let event = m.and(is, happened);
             let count = crate::parts::counted(m, &format!("drop_{}", drop.name()), event);

@@ -1,5 +1,6 @@
 //! What becomes of a frame after ingress: copies, one a cycle, for egress.
 
+use super::again::spent;
 use super::build::{Header, Top, role_of};
 use super::control::{GROUP_WORDS, group_widths};
 use super::facts::needed;
@@ -12,6 +13,7 @@ use millrace_netlist::{ModuleBuilder, NodeId, address_width};
 use millrace_pipeline::{Home, Intrinsic, PacketPath, SlotId, Type};
 
 /// What ingress says of a frame.
+#[derive(Clone)]
 pub(super) struct Fate {
     header: Header,
     /// A [`Reason`] to drop it.
@@ -25,6 +27,16 @@ pub(super) struct Fate {
     emitted: [NodeId; 3],
     /// The inputs of egress that come from ingress, by their number.
     kept: Vec<(usize, NodeId)>,
+    again: Option<FateAgain>,
+}
+
+/// What ingress says of a frame where frames may start again.
+#[derive(Clone)]
+struct FateAgain {
+    /// It does so now.
+    resubmits: NodeId,
+    /// Of a frame that does, what its tag keeps of the metadata; of others what ingress left there.
+    values: Vec<NodeId>,
 }
 
 /// A copy of a frame.
@@ -40,6 +52,10 @@ pub(super) struct Copy {
     pub(super) emitted: [NodeId; 3],
     /// What egress is given, by the number of its input.
     pub(super) given: Vec<(usize, NodeId)>,
+    /// Whether it starts again without egress; none: no frame starts again.
+    pub(super) resubmits: Option<NodeId>,
+    /// What is in the slots of its tag.
+    pub(super) kept: Vec<NodeId>,
 }
 
 pub(super) struct Copies {
@@ -65,56 +81,75 @@ impl Fate {
         let port = told(top, Intrinsic::EgressSpec);
         let priority = told(top, Intrinsic::Priority);
         let drop = told(top, Intrinsic::Drop);
+        let again = resubmission(top, &header);
         let m = &mut top.m;
         let none = m.is(group, 0);
         let drops = m.and(none, drop);
         let (dropped, no) = (m.number(4, Reason::IngressDrop as u128), m.number(4, 0));
         let of_program = m.mux(drops, dropped, no);
         let fine = m.is(reason, 0);
+        let of_program = match &again {
+            Some((asks, reason, _)) => m.mux(*asks, *reason, of_program),
+            None => of_program,
+        };
         let reason = m.mux(fine, of_program, reason);
         let highest = m.number(8, u128::from(top.shape.queues - 1));
         let above = m.lt(highest, priority);
         let class = m.mux(above, highest, priority);
         let class = m.slice(class, 0, top.shape.class_bits());
-        let emitted = match top.egress.may_say(Output::Deparsed) {
+        let emitted = match top.egress.stage.may_say(Output::Deparsed) {
             true => [no; 3],
             false => emitted(top, false),
         };
         let kept = kept(top, header);
-        Fate { header, reason, group, ports, port, class, emitted, kept }
+        let again = again.map(|(asks, why, values)| {
+            let (m, fits) = (&mut top.m, fine);
+            let may = m.is(why, 0);
+            FateAgain { resubmits: m.all(&[asks, may, fits]), values }
+        });
+        Fate { header, reason, group, ports, port, class, emitted, kept, again }
     }
 
-    /// All of it as values, and back.
-    fn values(&self) -> Vec<NodeId> {
-        let Header { port, slot, length, time, bank, .. } = self.header;
-        let mut all =
-            vec![bank, port, slot, length, time, self.reason, self.group, self.ports, self.port, self.class];
-        all.extend(self.emitted);
-        all.extend(self.kept.iter().map(|(_, value)| *value));
+    /// All of it but whether it is there.
+    fn parts(&mut self) -> Vec<&mut NodeId> {
+        let Header { valid: _, port, slot, length, time, bank, tag } = &mut self.header;
+        let mut all = vec![bank, port, slot, length, time, &mut self.reason, &mut self.group];
+        all.extend([&mut self.ports, &mut self.port, &mut self.class]);
+        all.extend(&mut self.emitted);
+        all.extend(self.kept.iter_mut().map(|(_, value)| value));
+        all.extend(tag);
+        if let Some(FateAgain { resubmits, values }) = &mut self.again {
+            all.push(resubmits);
+            all.extend(values);
+        }
         all
     }
 
+    /// The same with other values.
     fn with(&self, valid: NodeId, values: &[NodeId]) -> Fate {
-        let (bank, values) = (values[0], &values[1..]);
-        let kept = self.kept.iter().zip(&values[12..]).map(|((number, _), value)| (*number, *value));
-        Fate {
-            header: Header {
-                valid,
-                port: values[0],
-                slot: values[1],
-                length: values[2],
-                time: values[3],
-                bank,
-            },
-            reason: values[4],
-            group: values[5],
-            ports: values[6],
-            port: values[7],
-            class: values[8],
-            emitted: [values[9], values[10], values[11]],
-            kept: kept.collect(),
-        }
+        let mut other = self.clone();
+        other.header.valid = valid;
+        other.parts().into_iter().zip(values).for_each(|(part, value)| *part = *value);
+        other
     }
+}
+
+/// Whether a frame asks to be resubmitted, why it may not, and what its tag keeps.
+fn resubmission(top: &mut Top<'_>, header: &Header) -> Option<(NodeId, NodeId, Vec<NodeId>)> {
+    let tag = top.tag_of(header)?;
+    let asked = |top: &mut Top<'_>, role: Intrinsic, width: u32| match top.program.intrinsics.get(role) {
+        Some(slot) => top.ingress.said(&mut top.m, Output::Slot(slot), width),
+        None => top.m.number(width, 0),
+    };
+    let asks = asked(top, Intrinsic::Resubmit, 1);
+    let list = asked(top, Intrinsic::ResubmitList, 32);
+    let after = top.after_stage(false, |top, _, slot| top.before_ingress(slot, header));
+    let kept = top.kept_by(list, &after);
+    let is_spent = top.is_spent(&tag);
+    let m = &mut top.m;
+    let reason = spent(m, is_spent);
+    let values = kept.iter().zip(after).map(|(kept, after)| m.mux(asks, *kept, after)).collect();
+    Some((asks, reason, values))
 }
 
 /// The new headers that a stage says, their bytes, and the byte of the frame that follows them.
@@ -201,12 +236,8 @@ fn slot_after_ingress(top: &mut Top<'_>, slot: SlotId, header: Header) -> Option
     if top.program.reset_at_egress.contains(&slot) || role.is_some_and(is_told_of_copies) {
         return None;
     }
-    match (top.ingress.output(&mut top.m, Output::Slot(slot)), role) {
-        (Some(value), _) => Some(value),
-        (None, Some(Intrinsic::IngressPort)) => Some(header.port),
-        (None, Some(Intrinsic::IngressTimestamp)) => Some(header.time),
-        (None, _) => None,
-    }
+    let written = top.ingress.output(&mut top.m, Output::Slot(slot));
+    written.or_else(|| top.before_ingress(slot, &header))
 }
 
 /// Whether egress finds something else in a slot of that role than what ingress left.
@@ -261,7 +292,8 @@ fn length_now(top: &mut Top<'_>, header: Header) -> NodeId {
 
 /// Frames wait here while one of them is copied. A frame that finds nothing waiting goes on in the same cycle.
 pub(super) fn copies(top: &mut Top<'_>, fate: Fate, depth: u32) -> Copies {
-    let values = fate.values();
+    let mut fate = fate;
+    let values: Vec<NodeId> = fate.parts().into_iter().map(|part| *part).collect();
     let m = &mut top.m;
     let widths: Vec<u32> = values.iter().map(|value| m.width(*value)).collect();
     let all = m.concat(&values);
@@ -316,62 +348,53 @@ pub(super) fn copies(top: &mut Top<'_>, fate: Fate, depth: u32) -> Copies {
 }
 
 impl Copy {
+    /// All of it but whether it is there, each with a name.
+    fn parts(&mut self) -> Vec<(String, &mut NodeId)> {
+        let Header { valid: _, port, slot, length, time, bank, tag } = &mut self.header;
+        let [bits, bytes, from] = &mut self.emitted;
+        let own = [
+            ("from", port),
+            ("slot", slot),
+            ("length", length),
+            ("time", time),
+            ("bank", bank),
+            ("reason", &mut self.reason),
+            ("port", &mut self.port),
+            ("is_port", &mut self.is_port),
+            ("class", &mut self.class),
+            ("last", &mut self.last),
+            ("emitted", bits),
+            ("emitted_bytes", bytes),
+            ("payload_from", from),
+        ];
+        let may_be = [("tag", tag), ("resubmits", &mut self.resubmits)];
+        let may_be = may_be.into_iter().filter_map(|(name, part)| Some((name, part.as_mut()?)));
+        let all = own.into_iter().chain(may_be).map(|(name, part)| (name.to_owned(), part));
+        let given = self.given.iter_mut().map(|(at, value)| (format!("input{at}"), value));
+        let kept = (0..).zip(&mut self.kept).map(|(at, value): (usize, _)| (format!("kept{at}"), value));
+        all.chain(given).chain(kept).collect()
+    }
+
     /// In registers that take the next one when they are free.
-    fn registered(self, m: &mut ModuleBuilder, valid: NodeId, free: NodeId) -> Copy {
-        let mut each = |name: &str, value: NodeId| {
-            let (register, held) = m.register(&format!("copy_{name}"), m.width(value), None);
-            m.set_next(register, value);
+    fn registered(mut self, m: &mut ModuleBuilder, valid: NodeId, free: NodeId) -> Copy {
+        self.header.valid = valid;
+        for (name, part) in self.parts() {
+            let (register, held) = m.register(&format!("copy_{name}"), m.width(*part), None);
+            m.set_next(register, *part);
             m.set_enable(register, free);
-            held
-        };
-        let Header { port, slot, length, time, bank, .. } = self.header;
-        Copy {
-            header: Header {
-                valid,
-                port: each("from", port),
-                slot: each("slot", slot),
-                length: each("length", length),
-                time: each("time", time),
-                bank: each("bank", bank),
-            },
-            reason: each("reason", self.reason),
-            port: each("port", self.port),
-            is_port: each("is_port", self.is_port),
-            class: each("class", self.class),
-            last: each("last", self.last),
-            emitted: {
-                let [bits, bytes, from] = self.emitted;
-                [each("emitted", bits), each("emitted_bytes", bytes), each("payload_from", from)]
-            },
-            given: self.given.iter().map(|(at, value)| (*at, each(&format!("input{at}"), *value))).collect(),
+            *part = held;
         }
+        self
     }
 
     /// So many cycles later, without what egress was given.
-    pub(super) fn later(&self, m: &mut ModuleBuilder, valid: NodeId, cycles: u32) -> Copy {
-        let valid = later(m, "egress_valid", valid, cycles, Some(0));
-        let mut each = |name: &str, value: NodeId| later(m, &format!("egress_{name}"), value, cycles, None);
-        let Header { port, slot, length, time, bank, .. } = self.header;
-        Copy {
-            header: Header {
-                valid,
-                port: each("from", port),
-                slot: each("slot", slot),
-                length: each("length", length),
-                time: each("time", time),
-                bank: each("bank", bank),
-            },
-            reason: each("reason", self.reason),
-            port: each("port", self.port),
-            is_port: each("is_port", self.is_port),
-            class: each("class", self.class),
-            last: each("last", self.last),
-            emitted: {
-                let [bits, bytes, from] = self.emitted;
-                [each("emitted", bits), each("emitted_bytes", bytes), each("payload_from", from)]
-            },
-            given: Vec::new(),
+    pub(super) fn later(mut self, m: &mut ModuleBuilder, valid: NodeId, cycles: u32) -> Copy {
+        self.header.valid = later(m, "egress_valid", valid, cycles, Some(0));
+        self.given.clear();
+        for (name, part) in self.parts() {
+            *part = later(m, &format!("egress_{name}"), *part, cycles, None);
         }
+        self
     }
 }
 
@@ -380,7 +403,12 @@ fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
     let member = group_member(top, fate);
     let of_set = port_of_set(top, fate);
     let m = &mut top.m;
-    let fine = m.is(fate.reason, 0);
+    let mut fine = m.is(fate.reason, 0);
+    let resubmits = fate.again.as_ref().map(|again| again.resubmits);
+    if let Some(resubmits) = resubmits {
+        let others = m.not(resubmits);
+        fine = m.and(fine, others);
+    }
     let grouped = m.reduce_or(fate.group);
     let asked = m.reduce_or(fate.ports);
     let by_group = m.and(fine, grouped);
@@ -409,11 +437,21 @@ fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
     }
     let ports = m.number(32, u128::from(top.shape.ports));
     let is_port = m.lt(port, ports);
-    let number = m.slice(port, 0, top.shape.port_bits());
+    let mut number = m.slice(port, 0, top.shape.port_bits());
+    if let Some(resubmits) = resubmits {
+        let side = m.number(top.shape.port_bits(), top.shape.ports.into());
+        number = m.mux(resubmits, side, number);
+    }
     let replicated = m.or(by_group, by_set);
     let (normal, replica) =
         (m.number(32, PacketPath::Normal as u128), m.number(32, PacketPath::Replication as u128));
     let path = m.mux(replicated, replica, normal);
+    let told = |role| match role {
+        Some(Intrinsic::EgressPort) => Some(port),
+        Some(Intrinsic::EgressRid) => Some(rid),
+        Some(Intrinsic::PacketPath) => Some(path),
+        _ => None,
+    };
     let mut given = Vec::new();
     for at in needed(top.egress.stage) {
         let (input, width) = top.egress.stage.dataflow.inputs[at];
@@ -422,18 +460,31 @@ fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
             Input::Slot(slot) => role_of(top.program, slot),
             _ => None,
         };
-        let value = match (role, kept) {
-            (Some(Intrinsic::EgressPort), _) => port,
-            (Some(Intrinsic::EgressRid), _) => rid,
-            (Some(Intrinsic::PacketPath), _) => path,
-            (_, Some(value)) => value,
-            (_, None) => m.number(width, 0),
+        let value = match (told(role), kept) {
+            (Some(value), _) | (None, Some(value)) => value,
+            (None, None) => m.number(width, 0),
         };
         given.push((at, m.resize(value, width)));
     }
+    let kept = match (&fate.again, &top.again) {
+        (Some(again), Some(tag)) => {
+            let each = tag.slots.iter().zip(&again.values).map(|((slot, width), value)| {
+                let role = role_of(top.program, *slot);
+                let of_copy = match (told(role), role.is_some_and(is_told_of_copies)) {
+                    (Some(told), _) => m.resize(told, *width),
+                    (None, true) => m.number(*width, 0),
+                    (None, false) if top.program.reset_at_egress.contains(slot) => m.number(*width, 0),
+                    (None, false) => *value,
+                };
+                m.mux(again.resubmits, *value, of_copy)
+            });
+            each.collect()
+        }
+        _ => Vec::new(),
+    };
     let header = fate.header;
     let (class, emitted) = (fate.class, fate.emitted);
-    (Copy { header, reason, port: number, is_port, class, last, emitted, given }, last)
+    (Copy { header, reason, port: number, is_port, class, last, emitted, given, resubmits, kept }, last)
 }
 
 /// The copy of a multicast group whose turn it is.

@@ -1,6 +1,7 @@
 //! Copies through egress, and what is sent of them.
 
 use super::Reason;
+use super::again::{StartsAgain, spent};
 use super::build::Top;
 use super::copies::{Copy, emitted, reason_of};
 use super::shape::Shape;
@@ -23,6 +24,8 @@ pub(super) struct Leaving {
     pub(super) payload_from: NodeId,
     /// What it takes of the link, where the length is known.
     pub(super) bytes: NodeId,
+    /// How it starts again, if it is for the port that it does so by; none: no frame does.
+    pub(super) again: Option<StartsAgain>,
 }
 
 pub(super) fn leave(top: &mut Top<'_>, copy: Copy) -> Leaving {
@@ -30,7 +33,11 @@ pub(super) fn leave(top: &mut Top<'_>, copy: Copy) -> Leaving {
     let m = &mut top.m;
     let mut given: BTreeMap<String, NodeId> = BTreeMap::new();
     let fine = m.is(copy.reason, 0);
-    let enters = m.and(copy.header.valid, fine);
+    let mut enters = vec![copy.header.valid, fine];
+    if let Some(resubmits) = copy.resubmits {
+        enters.push(m.not(resubmits));
+    }
+    let enters = m.all(&enters);
     given.insert("valid".to_owned(), enters);
     given.insert(top.bank_input.clone(), copy.header.bank);
     for (at, ((_, width), port)) in stage.dataflow.inputs.iter().zip(&stage.ports.inputs).enumerate() {
@@ -40,7 +47,9 @@ pub(super) fn leave(top: &mut Top<'_>, copy: Copy) -> Leaving {
     top.egress.connect(m, &given);
     let ready = top.egress.ready(m);
     let valid = m.and(copy.header.valid, ready);
-    let copy = copy.later(m, valid, stage.placed.latency);
+    let mut copy = copy.later(m, valid, stage.placed.latency);
+    let again = starts_again(top, &copy);
+    let m = &mut top.m;
 
     let verdict = top.egress.said(m, Output::Verdict, 4);
     let of_egress = reason_of(m, verdict);
@@ -59,28 +68,80 @@ pub(super) fn leave(top: &mut Top<'_>, copy: Copy) -> Leaving {
         let is_unknown = m.not(copy.is_port);
         let before = m.reduce_or(copy.reason);
         let of_program = m.reduce_or(of_egress);
-        let choices = [
-            (before, copy.reason),
-            (of_program, of_egress),
-            (dropped, drop),
-            (is_unknown, unknown),
-            (is_down, down),
-        ];
+        let mut choices = vec![(before, copy.reason)];
+        if let Some(resubmits) = copy.resubmits {
+            choices.push((resubmits, none));
+        }
+        choices.extend([(of_program, of_egress), (dropped, drop)]);
+        if let Some(again) = &again {
+            choices.push((again.asks, again.reason));
+        }
+        choices.extend([(is_unknown, unknown), (is_down, down)]);
         m.first(&choices, none)
     };
+    if let Some(again) = &again {
+        let side = m.number(top.shape.port_bits(), top.shape.ports.into());
+        copy.port = m.mux(again.asks, side, copy.port);
+    }
     let fine = m.is(reason, 0);
     let goes = m.and(fine, copy.header.valid);
     let is_copy = m.number(1, 1);
-    let [bits, length, from] = match top.egress.may_say(Output::Deparsed) {
+    let [bits, length, from] = match top.egress.stage.may_say(Output::Deparsed) {
         true => emitted(top, true),
         false => resized(top, copy.emitted),
     };
     let m = &mut top.m;
+    // What is resubmitted is the frame as it came.
+    let [length, from] = match copy.resubmits {
+        Some(resubmits) => [length, from].map(|bytes| {
+            let zero = m.number(m.width(bytes), 0);
+            m.mux(resubmits, zero, bytes)
+        }),
+        None => [length, from],
+    };
     let (more, less) = (m.resize(length, Shape::LENGTH), m.resize(from, Shape::LENGTH));
     let sum = m.add(copy.header.length, more);
     let bytes = m.sub(sum, less);
     let bytes = m.add_number(bytes, u128::from(top.shape.overhead));
-    Leaving { copy, reason, goes, is_copy, emitted: bits, emitted_bytes: length, payload_from: from, bytes }
+    let again = again.map(|again| again.how);
+    Leaving {
+        copy,
+        reason,
+        goes,
+        is_copy,
+        emitted: bits,
+        emitted_bytes: length,
+        payload_from: from,
+        bytes,
+        again,
+    }
+}
+
+/// Whether a copy asks to start again, and why it may not.
+struct Asks {
+    asks: NodeId,
+    reason: NodeId,
+    how: StartsAgain,
+}
+
+fn starts_again(top: &mut Top<'_>, copy: &Copy) -> Option<Asks> {
+    let resubmits = copy.resubmits?;
+    let tag = top.tag_of(&copy.header)?;
+    let asked = |top: &mut Top<'_>, role: Intrinsic, width: u32| match top.program.intrinsics.get(role) {
+        Some(slot) => top.egress.said(&mut top.m, Output::Slot(slot), width),
+        None => top.m.number(width, 0),
+    };
+    let recirculates = asked(top, Intrinsic::Recirculate, 1);
+    let list = asked(top, Intrinsic::RecirculateList, 32);
+    let after = top.after_stage(true, |_, at, _| copy.kept.get(at).copied());
+    let kept = top.kept_by(list, &after);
+    let is_spent = top.is_spent(&tag);
+    let m = &mut top.m;
+    let reason = spent(m, is_spent);
+    let values = kept.iter().zip(&copy.kept).map(|(kept, of_ingress)| m.mux(resubmits, *of_ingress, *kept));
+    let values = values.collect();
+    let asks = m.or(resubmits, recirculates);
+    Some(Asks { asks, reason, how: StartsAgain { resubmits, values } })
 }
 
 /// What ingress has emitted, or nothing.

@@ -11,9 +11,12 @@
 //! where each sending side reads them by itself. So a copy costs an entry of a queue and no memory. A program whose decisions need
 //! some first bytes alone is *cut through*: its frames leave while they come. Else a header waits for the end of its frame.
 //!
+//! Frames that start again leave by a side of their own, whose stream comes in by one (`again`).
+//!
 //! Egress is passed before a frame waits in its queue, as the software's traffic manager does for programs whose egress cannot tell
 //! the difference ([`millrace_midend::order::Order`]); other programs are refused.
 
+mod again;
 mod bench;
 mod build;
 mod bus;
@@ -87,6 +90,9 @@ pub const MAX_SLOTS: u32 = 64;
 pub const MAX_QUEUES: u32 = 8;
 /// The most frames of a queue.
 pub const MAX_DEPTH: u32 = 1024;
+/// How often a frame may begin ingress, as software has it if nothing else is said.
+pub const MAX_PASSES: u32 = 128;
+
 impl Default for DeviceOptions {
     /// Four ports of 64 bits.
     fn default() -> DeviceOptions {
@@ -152,11 +158,13 @@ pub enum Reason {
     Assert = 9,
     /// A body took too many steps.
     StepLimit = 10,
+    /// It would start again once more than it may.
+    RecirculationLimit = 11,
 }
 
 impl Reason {
     /// All but [`Reason::Sent`].
-    pub const DROPS: [Reason; 10] = [
+    pub const DROPS: [Reason; 11] = [
         Reason::ParserError,
         Reason::IngressDrop,
         Reason::EgressDrop,
@@ -167,6 +175,7 @@ impl Reason {
         Reason::QueueFull,
         Reason::Assert,
         Reason::StepLimit,
+        Reason::RecirculationLimit,
     ];
 
     /// A word for it: the one of the software's counter.
@@ -183,6 +192,7 @@ impl Reason {
             Reason::QueueFull => "queue_full",
             Reason::Assert => "assert",
             Reason::StepLimit => "step_limit",
+            Reason::RecirculationLimit => "recirculation_limit",
         }
     }
 }

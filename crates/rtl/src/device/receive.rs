@@ -13,9 +13,11 @@ pub(super) const COUNTERS: [&str; 4] = ["frames", "bad", "oversize", "no_buffer"
 
 /// The module of a receiving side. Inputs: the stream `s`; `whole`, when headers have to wait for the end of the frame; `grant`;
 /// `release` and `keep` with `slot`: its copies are made, one more copy waits; for each output port `doneN` with `slotN`, and `readN`
-/// with `addressN`. Outputs: `request` with `window`, `length`, `header_slot`; `written` and `writing`; `dataN`.
-pub(super) fn receive(design: &mut Design, shape: &Shape) -> ModuleId {
-    let mut m = ModuleBuilder::new("receive");
+/// with `addressN`. Outputs: `request` with `window`, `length`, `header_slot`; `written` and `writing`; `dataN`. Where frames start
+/// again: with the input `tag` of the frame that comes, the outputs `header_tag`, `left`: the last beat of a frame came, and `lost`:
+/// its header does not ask.
+pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) -> ModuleId {
+    let mut m = ModuleBuilder::new(if starts_again { "receive_again" } else { "receive" });
     let (m, words) = (&mut m, shape.words());
     let stream = m.input_stream("s", StreamShape::frames(shape.width, 1));
     let (whole, grant) = (m.input("whole", 1), m.input("grant", 1));
@@ -94,7 +96,14 @@ pub(super) fn receive(design: &mut Design, shape: &Shape) -> ModuleId {
     m.set_next(pending_register, next_pending);
     let window = window(m, shape, count, (data, keep), comes);
     let length = length(m, shape, (count, bytes), ends);
-    let request = [("window", window), ("length", length), ("header_slot", slots.current)];
+    let mut request = vec![("window", window), ("length", length), ("header_slot", slots.current)];
+    if starts_again {
+        request.push(("header_tag", m.input("tag", shape.tag)));
+        let taken = m.and(stream.valid, ready);
+        let left = m.and(taken, last);
+        m.output("left", left);
+        m.output("lost", lost);
+    }
     for (name, value) in request {
         let (register, held) = m.register(&format!("{name}_held"), m.width(value), None);
         m.set_next(register, value);
@@ -174,7 +183,7 @@ fn store(
     let low = m.slice(count, 0, shape.word_bits());
     let address = m.concat(&[slots.current, low]);
     m.write(memory, comes, address, word);
-    for port in 0..shape.ports {
+    for port in 0..shape.sides() {
         let read = m.input(&format!("read{port}"), 1);
         let address = m.input(&format!("address{port}"), shape.slot_bits() + shape.word_bits());
         let data = m.read_clocked(memory, address, Some(read));
@@ -246,7 +255,7 @@ impl Slots {
         let (there_register, is_there) = m.register("is_there", 1, Some(0));
         let (release, keep) = (m.input("release", 1), m.input("keep", 1));
         let slot = m.input("slot", shape.slot_bits());
-        let done = (0..shape.ports)
+        let done = (0..shape.sides())
             .map(|port| {
                 (m.input(&format!("done{port}"), 1), m.input(&format!("slot{port}"), shape.slot_bits()))
             })

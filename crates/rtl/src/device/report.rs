@@ -26,6 +26,8 @@ pub struct DeviceReport {
     pub interval: u32,
     /// Bits of memory for frames; each output port reads a copy of its own of them.
     pub payload_bits: u64,
+    /// Frames that may be on their way to start again; 0: none does.
+    pub places_again: u32,
 }
 
 /// Cycles that a frame to an idle port spends in each part.
@@ -82,6 +84,10 @@ impl fmt::Display for DeviceReport {
         )?;
         writeln!(f, "  headers     {:.1} million a second, of all ports", self.headers_per_second() / 1e6)?;
         writeln!(f, "  new headers {} bytes at most", self.emitted)?;
-        writeln!(f, "  frames      {} bits of memory", self.payload_bits)
+        writeln!(f, "  frames      {} bits of memory", self.payload_bits)?;
+        match self.places_again {
+            0 => Ok(()),
+            places => writeln!(f, "  again       {places} frames at once, {} bits in each cycle", self.width),
+        }
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Shape {
     pub(super) is_lossy: bool,
     /// Bytes that a frame takes of a link besides its own.
     pub(super) overhead: u32,
+    /// Bits that go with a frame that starts again; 0: none does.
+    pub(super) tag: u32,
 }
 
 impl Shape {
@@ -32,10 +34,25 @@ impl Shape {
     /// Bits of the number of copies of a frame.
     pub(super) const REFS: u32 = 9;
 
-    pub(super) fn new(options: &DeviceOptions, window: u32, emitted: u32) -> Shape {
-        let DeviceOptions { ports, width, slots, frame, queues, depth, .. } = *options;
+    /// Slots of each receiving side where frames start again, at least.
+    const SLOTS_AGAIN: u32 = 8;
+
+    pub(super) fn new(options: &DeviceOptions, window: u32, emitted: u32, tag: u32) -> Shape {
+        let DeviceOptions { ports, width, frame, queues, depth, .. } = *options;
         let (is_lossy, overhead) = (options.link == Link::Xgmii, options.link.overhead());
-        Shape { ports, width, slots, frame, queues, depth, window, emitted, is_lossy, overhead }
+        let slots = if tag > 0 { options.slots.max(Shape::SLOTS_AGAIN) } else { options.slots };
+        Shape { ports, width, slots, frame, queues, depth, window, emitted, is_lossy, overhead, tag }
+    }
+
+    /// Receiving sides, and sending sides: one for each port, and one for frames that start again.
+    pub(super) fn sides(&self) -> u32 {
+        self.ports + u32::from(self.tag > 0)
+    }
+
+    /// Of the sides for frames that start again. Frames that wait there have fewer slots than there are, and so there is always one that
+    /// the first of them can be written to, when frames for ports have left.
+    pub(super) fn again(&self) -> Shape {
+        Shape { queues: 1, depth: self.slots / 2, is_lossy: false, overhead: 0, ..self.clone() }
     }
 
     /// Words of a slot.
@@ -56,7 +73,7 @@ impl Shape {
     }
 
     pub(super) fn port_bits(&self) -> u32 {
-        address_width(self.ports)
+        address_width(self.sides())
     }
 
     pub(super) fn class_bits(&self) -> u32 {

@@ -86,12 +86,12 @@ impl<'a> Placed<'a> {
         let value = self.output(m, output);
         value.unwrap_or_else(|| m.number(width, 0))
     }
+}
 
-    /// Whether what it says depends on anything.
+impl Stage {
+    /// Whether what it says may be other than 0.
     pub(super) fn may_say(&self, output: Output) -> bool {
-        let found = self.stage.dataflow.outputs.iter().find(|(of, _)| *of == output);
-        found.is_some_and(|(_, wire)| {
-            self.stage.dataflow.graph.constant(*wire).is_none_or(|bits| !bits.is_zero())
-        })
+        let found = self.dataflow.outputs.iter().find(|(of, _)| *of == output);
+        found.is_some_and(|(_, wire)| self.dataflow.graph.constant(*wire).is_none_or(|bits| !bits.is_zero()))
     }
 }

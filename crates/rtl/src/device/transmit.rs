@@ -21,10 +21,10 @@ pub(super) fn fields(shape: &Shape) -> [(&'static str, u32); 5] {
 /// The module of a sending side. Inputs: `enqueue` with `class`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each
 /// receiving side `writtenN`, `writingN` and `dataN`. Outputs: `accepted`; `readN` with `address`; `done` with `done_input` and
 /// `done_slot`; `countN`; the stream `m`.
-pub(super) fn transmit(design: &mut Design, shape: &Shape) -> ModuleId {
+pub(super) fn transmit(design: &mut Design, shape: &Shape, name: &str) -> ModuleId {
     let scheduling = scheduler(design, shape.queues, Shape::LENGTH, shape.count_bits());
     let editing = editor(design, shape.editor());
-    let mut m = ModuleBuilder::new("transmit");
+    let mut m = ModuleBuilder::new(name);
     let (enqueue, class) = (m.input("enqueue", 1), m.input("class", shape.class_bits()));
     let bytes = m.input("bytes", Shape::LENGTH);
     let entry: Vec<NodeId> = fields(shape).iter().map(|(name, width)| m.input(name, *width)).collect();
@@ -142,7 +142,7 @@ fn read(
 ) {
     let (reads, word) = (m.output_of(edits, "read"), m.output_of(edits, "word"));
     let (mut written, mut writing, mut data) = (Vec::new(), Vec::new(), Vec::new());
-    for port in 0..shape.ports {
+    for port in 0..shape.sides() {
         written.push(m.input(&format!("written{port}"), shape.word_bits() + 1));
         writing.push(m.input(&format!("writing{port}"), shape.slots));
         data.push(m.input(&format!("data{port}"), shape.editor().stored()));

@@ -1,0 +1,307 @@
+//! Frames that start again: they leave by a sending side of their own, whose stream is that of a receiving side of its own, and so their
+//! headers take their turn with those of ports. What goes with a frame, its *tag*, waits in a queue until its last beat has come.
+//!
+//! A frame that is to start again never waits for a place: a header of a port takes its turn only while fewer frames than there are
+//! places are on their way. A frame of which more than one copy starts again may find none; the copy is then dropped as at any queue.
+
+use super::build::{Header, Top, role_of};
+use super::leave::Leaving;
+use super::shape::Shape;
+use super::transmit::transmit;
+use super::{Reason, receive};
+use crate::hardware::Stage;
+use crate::stage::{Input, Output};
+use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId, address_width};
+use millrace_pipeline::{Home, Intrinsic, PacketPath, Program, SlotId, Type};
+use std::collections::BTreeSet;
+
+/// What goes with a frame that starts again.
+#[derive(Clone, Debug)]
+pub(super) struct Tag {
+    /// Metadata that some list of the program keeps, and the bits of each.
+    pub(super) slots: Vec<(SlotId, u32)>,
+    /// Bits of the port that the frame came in by first.
+    origin: u32,
+    /// Whether the program looks at the time at which a frame came in.
+    keeps_time: bool,
+}
+
+/// The parts of a tag.
+#[derive(Clone, Debug)]
+pub(super) struct Tagged {
+    /// A [`PacketPath`].
+    pub(super) path: NodeId,
+    /// How often it has begun ingress.
+    pub(super) passes: NodeId,
+    /// The port that it came in by first.
+    pub(super) origin: NodeId,
+    /// The values of [`Tag::slots`].
+    pub(super) values: Vec<NodeId>,
+}
+
+/// Bits of a path, and of the number of passes.
+const PATH: u32 = 3;
+const PASSES: u32 = 8;
+/// Bits of a time.
+const TIME: u32 = 64;
+
+impl Tag {
+    /// Of a program; none: no frame starts again.
+    ///
+    /// # Errors
+    /// A list keeps what no tag has.
+    pub(super) fn of(
+        program: &Program,
+        (ingress, egress): (&Stage, &Stage),
+        ports: u32,
+    ) -> Result<Option<Tag>, String> {
+        let asks = |stage: &Stage, role| {
+            program.intrinsics.get(role).is_some_and(|slot| stage.may_say(Output::Slot(slot)))
+        };
+        if !asks(ingress, Intrinsic::Resubmit) && !asks(egress, Intrinsic::Recirculate) {
+            return Ok(None);
+        }
+        let mut slots: BTreeSet<SlotId> = BTreeSet::new();
+        for list in &program.field_lists {
+            for slot in &list.slots {
+                let kept = &program.slots[*slot];
+                match (kept.home, kept.ty) {
+                    (Home::Metadata, Type::Bool | Type::Bits(_)) => slots.insert(*slot),
+                    _ => {
+                        let (list, name) = (list.id, &kept.name);
+                        return Err(format!(
+                            "list {list} of what a frame keeps, which has {name}, no number of the metadata"
+                        ));
+                    }
+                };
+            }
+        }
+        let width = |slot: &SlotId| match program.slots[*slot].ty {
+            Type::Bool => 1,
+            Type::Bits(width) | Type::Varbit(width) => width,
+        };
+        let slots = slots.into_iter().map(|slot| (slot, width(&slot))).collect();
+        let told = program.intrinsics.get(Intrinsic::IngressTimestamp).map(Input::Slot);
+        let looks = |stage: &Stage| {
+            let mut inputs = super::facts::needed(stage).into_iter().map(|at| stage.dataflow.inputs[at].0);
+            inputs.any(|input| input == Input::Now || Some(input) == told)
+        };
+        let keeps_time = looks(ingress) || looks(egress);
+        Ok(Some(Tag { slots, origin: address_width(ports), keeps_time }))
+    }
+
+    /// Bits of it without the time.
+    fn own(&self) -> u32 {
+        PATH + PASSES + self.origin + self.slots.iter().map(|(_, width)| width).sum::<u32>()
+    }
+
+    /// Bits of it.
+    pub(super) fn width(&self) -> u32 {
+        self.own() + if self.keeps_time { TIME } else { 0 }
+    }
+
+    /// The tag of a frame from a port.
+    pub(super) fn of_port(&self, m: &mut ModuleBuilder, port: u32) -> NodeId {
+        let path = m.number(PATH, PacketPath::Normal as u128);
+        let (passes, origin) = (m.number(PASSES, 1), m.number(self.origin, port.into()));
+        let values = self.slots.iter().map(|(_, width)| m.number(*width, 0)).collect();
+        self.word(m, Tagged { path, passes, origin, values })
+    }
+
+    fn word(&self, m: &mut ModuleBuilder, parts: Tagged) -> NodeId {
+        let mut all = vec![parts.path, parts.passes, parts.origin];
+        all.extend(parts.values);
+        m.concat(&all)
+    }
+
+    /// The parts of a tag without a time.
+    pub(super) fn parts(&self, m: &mut ModuleBuilder, tag: NodeId) -> Tagged {
+        let mut high = self.own();
+        let mut next = |width: u32| {
+            high -= width;
+            m.slice(tag, high, width)
+        };
+        let (path, passes, origin) = (next(PATH), next(PASSES), next(self.origin));
+        Tagged { path, passes, origin, values: self.slots.iter().map(|(_, width)| next(*width)).collect() }
+    }
+
+    /// A tag without its time, and the time: that of the tag, or now where a frame begins ingress with a time of its own.
+    pub(super) fn with_time(&self, m: &mut ModuleBuilder, tag: NodeId, now: NodeId) -> (NodeId, NodeId) {
+        let own = m.slice(tag, 0, self.own());
+        if !self.keeps_time {
+            return (own, now);
+        }
+        (own, m.slice(tag, self.own(), TIME))
+    }
+}
+
+impl Top<'_> {
+    /// The parts of a header's tag; none: no frame starts again.
+    pub(super) fn tag_of(&mut self, header: &Header) -> Option<Tagged> {
+        let (tag, word) = (self.again.clone()?, header.tag?);
+        Some(tag.parts(&mut self.m, word))
+    }
+
+    /// Values that a list of this number keeps; others are 0.
+    pub(super) fn kept_by(&mut self, list: NodeId, values: &[NodeId]) -> Vec<NodeId> {
+        let Some(tag) = self.again.clone() else { return Vec::new() };
+        let (m, program) = (&mut self.m, self.program);
+        let each = tag.slots.iter().zip(values).map(|((slot, width), value)| {
+            let lists = program.field_lists.iter().filter(|list| list.slots.contains(slot));
+            let keeps: Vec<NodeId> = lists.map(|of| m.is(list, of.id.into())).collect();
+            let keeps = m.any(&keeps);
+            let mask = m.repeat(keeps, *width);
+            m.and(mask, *value)
+        });
+        each.collect()
+    }
+
+    /// What ingress finds in a slot, or left in it if it did not write it.
+    pub(super) fn before_ingress(&mut self, slot: SlotId, header: &Header) -> Option<NodeId> {
+        let tag = self.tag_of(header);
+        match role_of(self.program, slot) {
+            Some(Intrinsic::IngressPort) => Some(tag.map_or(header.port, |tag| tag.origin)),
+            Some(Intrinsic::IngressTimestamp) => Some(header.time),
+            Some(Intrinsic::PacketLength) => Some(header.length),
+            Some(Intrinsic::PacketPath) => tag.map(|tag| tag.path),
+            _ => {
+                let at = self.again.as_ref()?.slots.iter().position(|(other, _)| *other == slot)?;
+                Some(tag?.values[at])
+            }
+        }
+    }
+
+    /// What is in the slots of tags after a stage: what it left there, or what it found, which `before` says.
+    pub(super) fn after_stage(
+        &mut self,
+        of_egress: bool,
+        mut before: impl FnMut(&mut Top<'_>, usize, SlotId) -> Option<NodeId>,
+    ) -> Vec<NodeId> {
+        let slots = self.again.as_ref().map(|tag| tag.slots.clone()).unwrap_or_default();
+        let mut values = Vec::new();
+        for (at, (slot, width)) in slots.into_iter().enumerate() {
+            let stage = if of_egress { &self.egress } else { &self.ingress };
+            let written = stage.output(&mut self.m, Output::Slot(slot));
+            let value = written.or_else(|| before(self, at, slot));
+            values.push(match value {
+                Some(value) => self.m.resize(value, width),
+                None => self.m.number(width, 0),
+            });
+        }
+        values
+    }
+
+    /// Whether a frame that asks to start again has done so as often as it may.
+    pub(super) fn is_spent(&mut self, tag: &Tagged) -> NodeId {
+        let m = &mut self.m;
+        let most = m.number(PASSES, super::MAX_PASSES.into());
+        m.le(most, tag.passes)
+    }
+
+    /// What a frame that leaves is given to start again with.
+    fn tag_again(&mut self, leaving: &Leaving) -> Option<NodeId> {
+        let tag = self.again.clone()?;
+        let again = leaving.again.as_ref()?;
+        let before = self.tag_of(&leaving.copy.header)?;
+        let m = &mut self.m;
+        let resubmitted = m.number(PATH, PacketPath::Resubmit as u128);
+        let recirculated = m.number(PATH, PacketPath::Recirculate as u128);
+        let path = m.mux(again.resubmits, resubmitted, recirculated);
+        let passes = m.add_number(before.passes, 1);
+        let word = tag.word(m, Tagged { path, passes, origin: before.origin, values: again.values.clone() });
+        if !tag.keeps_time {
+            return Some(word);
+        }
+        let time = m.mux(again.resubmits, leaving.copy.header.time, self.now);
+        Some(m.concat(&[time, word]))
+    }
+
+    /// The sides for frames that start again.
+    pub(super) fn sides_again(&mut self, design: &mut Design) -> Option<(InstanceId, InstanceId)> {
+        self.again.as_ref()?;
+        let shape = self.shape.again();
+        let (receiving, sending) =
+            (receive::receive(design, &shape, true), transmit(design, &shape, "transmit_again"));
+        let m = &mut self.m;
+        let (from, to) =
+            (m.instance(design, receiving, "receive_again"), m.instance(design, sending, "transmit_again"));
+        let (beat, valid) = m.stream_from(to, "m");
+        m.connect_stream(from, "s", &beat, valid);
+        let ready = m.ready_of(from, "s");
+        m.connect_ready(to, "m", ready);
+        // They wait for their end: so each of their words is there when it is to leave.
+        let whole = m.number(1, 1);
+        m.connect(from, "whole", whole);
+        let (mode, quantum) = (m.number(2, 0), m.number(Shape::LENGTH, 0));
+        m.connect(to, "mode", mode);
+        m.connect(to, "quantum0", quantum);
+        for name in receive::COUNTERS {
+            let count = m.output_of(from, name);
+            self.control.shows(&format!("again.rx_{name}"), count);
+        }
+        for (name, port) in [("length", "count0"), ("queue_full", "full")] {
+            let count = m.output_of(to, port);
+            self.control.shows(&format!("again.{name}"), count);
+        }
+        Some((from, to))
+    }
+
+    /// Connects them, when it is known what leaves. `waits` is the register that says whether headers of ports wait.
+    pub(super) fn connect_again(
+        &mut self,
+        (from, to): (InstanceId, InstanceId),
+        (load_register, load): (millrace_netlist::RegisterId, NodeId),
+        (enters, leaving): (NodeId, &Leaving),
+    ) {
+        let Some(tag) = self.tag_again(leaving) else { return };
+        let (m, shape) = (&mut self.m, self.shape.again());
+        let accepted = m.output_of(to, "accepted");
+        // All that is between the queue and the last beat of a frame.
+        let places = 2 * shape.depth;
+        let tags = m.memory("again_tags", m.width(tag), places, Vec::new());
+        let bits = address_width(places);
+        let (head_register, head) = m.register("again_head", bits, Some(0));
+        let (tail_register, tail) = m.register("again_tail", bits, Some(0));
+        m.write(tags, accepted, tail, tag);
+        let oldest = m.read(tags, head);
+        m.connect(from, "tag", oldest);
+        let left = m.output_of(from, "left");
+        for (register, at, moves) in [(head_register, head, left), (tail_register, tail, accepted)] {
+            let next = m.add_number(at, 1);
+            m.set_next(register, next);
+            m.set_enable(register, moves);
+        }
+        // Frames that are between their port and their last copy, and those that are to start again.
+        let lost = m.output_of(from, "lost");
+        let ends = m.and(leaving.copy.header.valid, leaving.copy.last);
+        let wide = |m: &mut ModuleBuilder, bit: NodeId| m.resize(bit, 16);
+        let (enters, accepted) = (wide(m, enters), wide(m, accepted));
+        let (ends, lost) = (wide(m, ends), wide(m, lost));
+        let more = m.add(enters, accepted);
+        let less = m.add(ends, lost);
+        let next = m.add(load, more);
+        let next = m.sub(next, less);
+        m.set_next(load_register, next);
+    }
+
+    /// Whether a header of a port may take its turn, by the frames that are on their way.
+    pub(super) fn admits(&mut self, load: NodeId) -> NodeId {
+        let most = u128::from(self.shape.again().depth - 1);
+        let m = &mut self.m;
+        let most = m.number(16, most);
+        m.lt(load, most)
+    }
+}
+
+/// Of a frame that leaves ingress or egress: whether, and how, it starts again.
+pub(super) struct StartsAgain {
+    pub(super) resubmits: NodeId,
+    /// The values of the slots of its tag.
+    pub(super) values: Vec<NodeId>,
+}
+
+/// The reason of a frame that asks to start again.
+pub(super) fn spent(m: &mut ModuleBuilder, spent: NodeId) -> NodeId {
+    let (limit, none) = (m.number(4, Reason::RecirculationLimit as u128), m.number(4, Reason::Sent as u128));
+    m.mux(spent, limit, none)
+}

@@ -1,0 +1,231 @@
+//! Devices of programs whose frames start again, are cloned or cut, next to the interpreter with the software's traffic manager: the
+//! same frames at each port, the same drops by reason. Which of two frames on different ways comes first is nobody's promise: the order
+//! is that of the software among frames that pass once.
+
+#[allow(dead_code)]
+#[path = "../../../crates/netlist/tests/common/tools.rs"]
+mod tools;
+
+use millrace_dataplane::{EngineKind, KnownPorts, Replica, Switch, SwitchConfig};
+use millrace_pipeline::arbitrary::Rng;
+use millrace_pipeline::{Program, text, verify};
+use millrace_rtl::device::{Bench, DeviceOptions, Link};
+use millrace_rtl::{Device, Hardware, Objects, Options};
+use millrace_state::Effects;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The first byte of a frame says what to do with it, the second with what; what leaves tells in front how it came there.
+const THROUGH: &str = include_str!("../../../crates/dataplane/tests/programs/through.mir");
+
+/// The program, without what its name says.
+fn through(without: &[&str]) -> Arc<Program> {
+    // A loop without an end has no hardware.
+    let mut source = THROUGH.replace("goto block11", "end");
+    for role in without {
+        let line = source.lines().find(|line| line.starts_with(&format!("intrinsic {role} = ")));
+        let line = line.expect("a role of the program").to_owned();
+        source = source.replace(&format!("{line}\n"), "");
+    }
+    let program = text::parse(&source).unwrap();
+    verify::verify(&program).unwrap();
+    Arc::new(program)
+}
+
+fn switch(program: &Arc<Program>, ports: u32) -> Switch {
+    let config = SwitchConfig {
+        engine: EngineKind::Interp,
+        ports: KnownPorts::Only((0..ports).collect()),
+        ..SwitchConfig::default()
+    };
+    let mut switch = Switch::new(Arc::clone(program), config).unwrap();
+    let groups = switch.replication_mut();
+    for (group, copies) in [(1, &[(2, 7), (3, 8), (0, 9)][..]), (2, &[(1, 4)]), (4, &[])] {
+        groups.create_group(group).unwrap();
+        groups
+            .set_copies(group, copies.iter().map(|(port, rid)| Replica { port: *port, rid: *rid }).collect())
+            .unwrap();
+    }
+    switch
+}
+
+/// A frame of one of these operations; no two have the same bytes after the first two.
+fn frame(rng: &mut Rng, operations: &[u8], number: u32) -> Vec<u8> {
+    let operation = operations[rng.below(operations.len())];
+    let mut bytes = vec![operation, rng.below(6) as u8];
+    bytes.extend(number.to_be_bytes());
+    let most = if rng.one_in(5) { 900 } else { 70 };
+    bytes.extend((0..rng.below(most)).map(|_| rng.next_u64() as u8));
+    bytes
+}
+
+/// How a device and the interpreter are compared.
+struct Case<'a> {
+    program: Arc<Program>,
+    options: DeviceOptions,
+    operations: &'a [u8],
+    count: u32,
+    /// How often of eight times a port has a beat and takes one.
+    busy: (usize, usize),
+}
+
+/// Frames by port, and drops by reason.
+type Outcome = (BTreeMap<u32, Vec<Vec<u8>>>, BTreeMap<String, u64>);
+
+impl Case<'_> {
+    fn run(self) {
+        let Case { program, options, operations, count, busy } = self;
+        let what = format!("{options:?}, {operations:?}");
+        let (ports, link) = (options.ports, options.link);
+        let mut software = switch(&program, ports);
+        let hardware = Hardware::new(Arc::clone(&program), Options::default()).unwrap();
+        let device = Device::new(&hardware, options).unwrap();
+        let mut bench = Bench::new(&device).unwrap();
+        let groups = software.replication().groups().map(|(id, _)| {
+            let copies = software.replication().copies(id).unwrap_or_default();
+            (id, copies.iter().map(|copy| (copy.port, copy.rid)).collect())
+        });
+        bench.set_groups(&groups.collect()).unwrap();
+        bench.update(software.state()).unwrap();
+        let mut rng = Rng::new(17);
+        let mut sent: Vec<Vec<Vec<u8>>> = vec![Vec::new(); ports as usize];
+        for number in 0..count {
+            let mut bytes = frame(&mut rng, operations, number);
+            if link == Link::Xgmii {
+                bytes.resize(bytes.len().max(60), 0);
+            }
+            let port = rng.below(ports as usize);
+            sent[port].push(bytes.clone());
+            bench.send(port as u32, bytes, false);
+        }
+        let every = if link == Link::Xgmii { 200 } else { 8 };
+        let (mut left, mut order, mut idle) = (Vec::new(), Vec::new(), 0);
+        let (mut choice, mut other) = (Rng::new(9), Rng::new(11));
+        let (mut state, mut effects, mut taken) = (switch(&program, ports), Effects::default(), 0);
+        while bench.waiting() > 0 || idle < 3000 {
+            let (gone, decided) =
+                bench.step(&mut |_| choice.below(every) < busy.0, &mut |_| other.below(8) < busy.1);
+            idle = if gone.is_empty() && decided.is_empty() { idle + 1 } else { 0 };
+            left.extend(gone);
+            order.extend(decided);
+            assert!(idle < 100_000, "{what}: the device stands still");
+            if order.len() >= taken + 16 || idle == 2000 {
+                taken = order.len();
+                let (state, effects) = (state.state_mut(), &mut effects);
+                bench.take_messages(&mut Objects { state, now_ns: 0, effects }).unwrap();
+            }
+        }
+        let (mut wanted, mut drops) = Outcome::default();
+        let mut digests = Vec::new();
+        let mut next = vec![0; ports as usize];
+        let of_ports: Vec<_> = order.iter().filter(|decided| decided.port < ports).collect();
+        assert_eq!(of_ports.len(), count as usize, "{what}: headers decided");
+        for decided in of_ports {
+            let at = &mut next[decided.port as usize];
+            let outcome = software.inject(decided.port, &sent[decided.port as usize][*at], 0);
+            *at += 1;
+            for sent in outcome.sent {
+                let mut bytes = sent.bytes;
+                if link == Link::Xgmii {
+                    bytes.resize(bytes.len().max(60), 0);
+                }
+                wanted.entry(sent.port).or_default().push(bytes);
+            }
+            digests.extend(outcome.digests);
+            for drop in &outcome.drops {
+                let label = drop.reason.label(&program);
+                *drops.entry(label.split(':').next().unwrap_or_default().to_owned()).or_default() += 1;
+            }
+        }
+        let mut found: BTreeMap<u32, Vec<Vec<u8>>> = BTreeMap::new();
+        for left in left {
+            assert!(!left.is_bad, "{what}: port {}, a bad frame", left.port);
+            found.entry(left.port).or_default().push(left.bytes);
+        }
+        compare(&what, &found, &wanted);
+        let counted = bench.drops().into_iter().map(|(reason, count)| (reason.name().to_owned(), count));
+        assert_eq!(counted.collect::<BTreeMap<_, _>>(), drops, "{what}: drops");
+        assert_eq!(effects.digests, digests, "{what}: digests");
+        assert_eq!(bench.simulator().collisions(), 0, "{what}: memories are read where they are written");
+        assert!(!wanted.is_empty(), "{what}: nothing was sent");
+    }
+}
+
+/// All frames, whatever their order; and in order those that passed once, as they tell themselves.
+fn compare(what: &str, found: &BTreeMap<u32, Vec<Vec<u8>>>, wanted: &BTreeMap<u32, Vec<Vec<u8>>>) {
+    let sorted = |frames: &BTreeMap<u32, Vec<Vec<u8>>>| -> BTreeMap<u32, Vec<Vec<u8>>> {
+        let each = frames.iter().map(|(port, frames)| {
+            let mut frames = frames.clone();
+            frames.sort();
+            (*port, frames)
+        });
+        each.collect()
+    };
+    let (all, all_wanted) = (sorted(found), sorted(wanted));
+    for (port, wanted) in &all_wanted {
+        let found = all.get(port).map_or(&[][..], Vec::as_slice);
+        for (found, wanted) in found.iter().zip(wanted) {
+            assert_eq!(found, wanted, "{what}: port {port}, frames in the order of their bytes");
+        }
+        assert_eq!(found.len(), wanted.len(), "{what}: frames of port {port}");
+    }
+    assert_eq!(all.len(), all_wanted.len(), "{what}: ports");
+    // They tell their path, and what they kept of a pass before.
+    let is_first = |bytes: &&Vec<u8>| matches!(bytes[..], [_, _, 0 | 5, 0, ..]);
+    let once = |frames: &BTreeMap<u32, Vec<Vec<u8>>>| -> Vec<Vec<u8>> {
+        frames.values().flatten().filter(is_first).cloned().collect()
+    };
+    assert!(once(found) == once(wanted), "{what}: the order of frames that pass once");
+}
+
+fn options() -> DeviceOptions {
+    DeviceOptions { depth: 64, ..DeviceOptions::default() }
+}
+
+const WITHOUT_CLONES: [&str; 2] = ["clone", "truncate"];
+
+#[test]
+fn frames_start_again() {
+    let program = through(&WITHOUT_CLONES);
+    // 2 is dropped, 3 multicast, 5 and 13 resubmitted, 6 and 16 recirculated, 9 tells its digest, 14 is dropped in egress.
+    let operations = [1, 2, 3, 5, 6, 6, 9, 13, 14, 15, 16, 1];
+    for (ports, width, slots, busy) in
+        [(4, 64, 16, (7, 7)), (4, 64, 2, (8, 8)), (3, 256, 16, (8, 5)), (1, 512, 64, (8, 8))]
+    {
+        let options = DeviceOptions { ports, width, slots, ..options() };
+        Case { program: Arc::clone(&program), options, operations: &operations, count: 300, busy }.run();
+    }
+}
+
+#[test]
+fn a_frame_without_end_is_dropped() {
+    let program = through(&WITHOUT_CLONES);
+    Case { program, options: options(), operations: &[1, 6, 17], count: 40, busy: (4, 8) }.run();
+}
+
+#[test]
+fn frames_start_again_between_macs() {
+    let program = through(&WITHOUT_CLONES);
+    let options = DeviceOptions { link: Link::Xgmii, slots: 32, ..options() };
+    Case { program, options, operations: &[1, 3, 5, 6, 16], count: 150, busy: (1, 8) }.run();
+}
+
+/// The text of devices, for Verilator.
+fn lint(program: &Arc<Program>, options: DeviceOptions, name: &str) {
+    if !tools::has("verilator") {
+        return;
+    }
+    let hardware = Hardware::new(Arc::clone(program), Options::default()).unwrap();
+    let device = Device::new(&hardware, options).unwrap();
+    tools::lint(device.design(), name).unwrap_or_else(|said| panic!("{said}"));
+    if tools::has("yosys") {
+        let script =
+            "hierarchy -check -top TOP; proc; opt_clean; check -assert; select -assert-none t:$dlatch";
+        tools::yosys(device.design(), name, script).unwrap_or_else(|said| panic!("{said}"));
+    }
+}
+
+#[test]
+fn verilator_and_yosys_have_nothing_to_say() {
+    lint(&through(&WITHOUT_CLONES), DeviceOptions { ports: 2, ..options() }, "device-again");
+}
