@@ -54,9 +54,14 @@ impl Order {
             && (ingress.is_empty() || !starts_again)
             && (egress.is_empty() || !replicates);
         let serves_classes = egress.is_empty() && !reads(program, &QUEUES);
-        let egress_waits = waits || !serves_classes || reads(program, &[Intrinsic::EgressTimestamp]);
+        let egress_waits = waits || !serves_classes || looks_at_queues(program);
         Order { is_free, egress_is_plain: egress_is_plain(program), serves_classes, egress_waits }
     }
+}
+
+/// Whether a program looks at what queues tell, or at the time at which a packet leaves them.
+pub fn looks_at_queues(program: &Program) -> bool {
+    reads(program, &QUEUES) || reads(program, &[Intrinsic::EgressTimestamp])
 }
 
 /// What queues tell programs.

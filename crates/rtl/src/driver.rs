@@ -1,7 +1,7 @@
 //! Software's part of tables and objects in hardware: what control has changed is written to their units, what frames have made of them
 //! is read.
 
-use crate::groups::{GroupWords, Groups, TooMany};
+use crate::groups::{GroupWords, Groups, Sessions, TooMany};
 use crate::objects::{Changes, Synced};
 use crate::tables::{Contents, Full, TableUnit};
 use crate::units::Objects;
@@ -107,6 +107,17 @@ impl Driver {
     /// They are more than the device holds; those before stay.
     pub fn set_groups(&mut self, groups: &Groups) -> Result<(), TooMany> {
         self.groups.as_mut().map_or(Ok(()), |words| words.set(groups))
+    }
+
+    /// Says which clone sessions there are; the next update writes them together with tables.
+    ///
+    /// # Errors
+    /// They are more than the device holds, or it clones nothing; those before stay.
+    pub fn set_sessions(&mut self, sessions: &Sessions) -> Result<(), TooMany> {
+        match &mut self.groups {
+            Some(words) => words.set_sessions(sessions),
+            None => sessions.keys().next().map_or(Ok(()), |number| Err(TooMany::Session(*number, 0))),
+        }
     }
 
     /// Writes what control has changed in a state since the last update. What changed in tables and multicast groups goes between two

@@ -62,7 +62,7 @@ mod tests;
 pub use build_files::{BuildFile, build_files};
 pub use device::{Device, DeviceOptions};
 pub use driver::{Driver, DriverError, SoftwareAccess};
-pub use groups::{GROUPS, Groups, NODES, TooMany};
+pub use groups::{GROUPS, Groups, NODES, SESSIONS, Session, Sessions, TooMany};
 pub use hardware::{Hardware, Options, Part};
 pub use model::Sim;
 pub use pair::Pair;

@@ -36,8 +36,10 @@ pub enum PortKind {
     Bank,
     /// Multicast groups of a device.
     Groups,
-    /// The copies of these.
+    /// The copies of these, and of clone sessions.
     Nodes,
+    /// Clone sessions of a device.
+    Sessions,
     /// Settings of a device, a word each.
     Settings,
     /// What a device counts by itself, a word each.
@@ -46,7 +48,7 @@ pub enum PortKind {
 
 impl PortKind {
     /// All of them.
-    pub const ALL: [PortKind; 14] = [
+    pub const ALL: [PortKind; 15] = [
         PortKind::Table,
         PortKind::Profile,
         PortKind::Counter,
@@ -59,6 +61,7 @@ impl PortKind {
         PortKind::Bank,
         PortKind::Groups,
         PortKind::Nodes,
+        PortKind::Sessions,
         PortKind::Settings,
         PortKind::Counts,
     ];
@@ -79,6 +82,7 @@ impl fmt::Display for PortKind {
             PortKind::Bank => "bank",
             PortKind::Groups => "groups",
             PortKind::Nodes => "nodes",
+            PortKind::Sessions => "sessions",
             PortKind::Settings => "settings",
             PortKind::Counts => "counts",
         })

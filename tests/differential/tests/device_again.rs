@@ -1,12 +1,13 @@
 //! Devices of programs whose frames start again, are cloned or cut, next to the interpreter with the software's traffic manager: the
-//! same frames at each port, the same drops by reason. Which of two frames on different ways comes first is nobody's promise: the order
+//! same frames at each port, the same drops by reason. Which of two frames on different paths comes first is nobody's promise: the order
 //! is that of the software among frames that pass once.
 
 #[allow(dead_code)]
 #[path = "../../../crates/netlist/tests/common/tools.rs"]
 mod tools;
 
-use millrace_dataplane::{EngineKind, KnownPorts, Replica, Switch, SwitchConfig};
+use millrace_dataplane::{EngineKind, KnownPorts, Replica, Session, Switch, SwitchConfig};
+use millrace_differential::memory;
 use millrace_pipeline::arbitrary::Rng;
 use millrace_pipeline::{Program, text, verify};
 use millrace_rtl::device::{Bench, DeviceOptions, Link};
@@ -18,18 +19,41 @@ use std::sync::Arc;
 /// The first byte of a frame says what to do with it, the second with what; what leaves tells in front how it came there.
 const THROUGH: &str = include_str!("../../../crates/dataplane/tests/programs/through.mir");
 
-/// The program, without what its name says.
-fn through(without: &[&str]) -> Arc<Program> {
-    // A loop without an end has no hardware.
-    let mut source = THROUGH.replace("goto block11", "end");
-    for role in without {
-        let line = source.lines().find(|line| line.starts_with(&format!("intrinsic {role} = ")));
-        let line = line.expect("a role of the program").to_owned();
-        source = source.replace(&format!("{line}\n"), "");
+/// The program, and what is changed in it.
+struct Source(String);
+
+impl Source {
+    /// Without some roles. A loop without an end has no hardware.
+    fn new(without: &[&str]) -> Source {
+        let mut source = THROUGH.replace("goto block11", "end");
+        for role in without {
+            let line = source.lines().find(|line| line.starts_with(&format!("intrinsic {role} = ")));
+            let line = line.expect("a role of the program").to_owned();
+            source = source.replace(&format!("{line}\n"), "");
+        }
+        Source(source)
     }
-    let program = text::parse(&source).unwrap();
-    verify::verify(&program).unwrap();
-    Arc::new(program)
+
+    /// Replaces what is there once.
+    fn replace(&mut self, from: &str, to: &str) {
+        assert_eq!(self.0.matches(from).count(), 1, "{from}");
+        self.0 = self.0.replace(from, to);
+    }
+
+    fn no_clones_in_egress(&mut self) {
+        self.replace("(8w8, _) => block2", "(8w8, _) => block4");
+        self.replace("    i_clone = true\n    i_session = zext(h.arg, 32)\n    i_clone_list = 32w1\n    h.arg = 8w0xdd", "    h.arg = 8w0xdd");
+    }
+
+    fn program(&self) -> Arc<Program> {
+        let program = text::parse(&self.0).unwrap();
+        verify::verify(&program).unwrap();
+        Arc::new(program)
+    }
+}
+
+fn through(without: &[&str]) -> Arc<Program> {
+    Source::new(without).program()
 }
 
 fn switch(program: &Arc<Program>, ports: u32) -> Switch {
@@ -46,6 +70,17 @@ fn switch(program: &Arc<Program>, ports: u32) -> Switch {
             .set_copies(group, copies.iter().map(|(port, rid)| Replica { port: *port, rid: *rid }).collect())
             .unwrap();
     }
+    // Of session 3 the group does not exist, session 5 has no copies, session 4 does not exist.
+    let replica = |(port, rid): (u32, u16)| Replica { port, rid };
+    let own = |copies: &[(u32, u16)]| copies.iter().copied().map(replica).collect::<Vec<_>>();
+    let sessions = [
+        (0, Session::to_port(1)),
+        (1, Session { truncate: Some(20), ..Session::to_port(3) }),
+        (2, Session { copies: own(&[(0, 5), (3, 6)]), class_of_service: 2, ..Session::to_group(1) }),
+        (3, Session { copies: own(&[(2, 1)]), ..Session::to_group(3) }),
+        (5, Session::default()),
+    ];
+    sessions.into_iter().for_each(|(number, session)| groups.set_session(number, session).unwrap());
     switch
 }
 
@@ -80,12 +115,21 @@ impl Case<'_> {
         let mut software = switch(&program, ports);
         let hardware = Hardware::new(Arc::clone(&program), Options::default()).unwrap();
         let device = Device::new(&hardware, options).unwrap();
+        let clones = device.register_map().ports.iter().any(|port| port.object == "sessions");
         let mut bench = Bench::new(&device).unwrap();
         let groups = software.replication().groups().map(|(id, _)| {
             let copies = software.replication().copies(id).unwrap_or_default();
             (id, copies.iter().map(|copy| (copy.port, copy.rid)).collect())
         });
         bench.set_groups(&groups.collect()).unwrap();
+        if clones {
+            let sessions = software.replication().sessions().map(|(number, session)| {
+                let copies = session.copies.iter().map(|copy| (copy.port, copy.rid)).collect();
+                let (group, truncate, class) = (session.group, session.truncate, session.class_of_service);
+                (number, millrace_rtl::Session { group, copies, truncate, class })
+            });
+            bench.set_sessions(&sessions.collect()).unwrap();
+        }
         bench.update(software.state()).unwrap();
         let mut rng = Rng::new(17);
         let mut sent: Vec<Vec<Vec<u8>>> = vec![Vec::new(); ports as usize];
@@ -145,7 +189,10 @@ impl Case<'_> {
         compare(&what, &found, &wanted);
         let counted = bench.drops().into_iter().map(|(reason, count)| (reason.name().to_owned(), count));
         assert_eq!(counted.collect::<BTreeMap<_, _>>(), drops, "{what}: drops");
+        let (own, effects) = (state.state_mut(), &mut effects);
+        bench.read_back(&mut Objects { state: own, now_ns: 0, effects }).unwrap();
         assert_eq!(effects.digests, digests, "{what}: digests");
+        assert_eq!(memory(&state), memory(&software), "{what}: what objects hold");
         assert_eq!(bench.simulator().collisions(), 0, "{what}: memories are read where they are written");
         assert!(!wanted.is_empty(), "{what}: nothing was sent");
     }
@@ -175,7 +222,9 @@ fn compare(what: &str, found: &BTreeMap<u32, Vec<Vec<u8>>>, wanted: &BTreeMap<u3
     let once = |frames: &BTreeMap<u32, Vec<Vec<u8>>>| -> Vec<Vec<u8>> {
         frames.values().flatten().filter(is_first).cloned().collect()
     };
-    assert!(once(found) == once(wanted), "{what}: the order of frames that pass once");
+    let (found, wanted) = (once(found), once(wanted));
+    let differs = found.iter().zip(&wanted).position(|(found, wanted)| found != wanted);
+    assert!(found == wanted, "{what}: the order of frames that pass once, at {differs:?}");
 }
 
 fn options() -> DeviceOptions {
@@ -210,6 +259,46 @@ fn frames_start_again_between_macs() {
     Case { program, options, operations: &[1, 3, 5, 6, 16], count: 150, busy: (1, 8) }.run();
 }
 
+/// Clones have a number of copies, groups, cuts and sessions that do not exist.
+#[test]
+fn frames_are_cloned_in_ingress_and_cut() {
+    let mut source = Source::new(&[]);
+    source.no_clones_in_egress();
+    let program = source.program();
+    // 4 is cloned, 10 is cut.
+    let operations = [1, 2, 3, 4, 4, 5, 6, 10, 16];
+    for (ports, width, slots, busy) in [(4, 64, 16, (5, 7)), (3, 256, 32, (8, 8)), (4, 512, 8, (8, 6))] {
+        let options = DeviceOptions { ports, width, slots, ..options() };
+        Case { program: Arc::clone(&program), options, operations: &operations, count: 300, busy }.run();
+    }
+    let options = DeviceOptions { link: Link::Xgmii, slots: 32, ..options() };
+    Case { program, options, operations: &[1, 3, 4, 10], count: 120, busy: (1, 8) }.run();
+}
+
+/// Frames pass a register of egress in the order in which they leave, also copies of one frame.
+#[test]
+fn egress_has_registers() {
+    let mut source = Source::new(&["clone", "truncate", "recirculate", "resubmit"]);
+    source.replace(
+        "digest seen_t (",
+        "register seen: bit<8> size 32\ncounter passed size 32 packets_and_bytes\ndigest seen_t (",
+    );
+    let counts = "register_read other, seen, h.op\n    register_write seen, h.op, add(other, 8w1)\n    count passed, h.op";
+    source.replace(
+        "    keep = 8w0x77\n",
+        &format!("    keep = 8w0x77\n    {counts}\n    tell.other = other\n"),
+    );
+    let program = source.program();
+    let hardware = Hardware::new(Arc::clone(&program), Options::default()).unwrap();
+    let refused = Device::new(&hardware, options()).unwrap_err().to_string();
+    assert!(refused.contains("more than one queue"), "{refused}");
+    for (width, busy) in [(64, (7, 7)), (256, (8, 5))] {
+        let options = DeviceOptions { queues: 1, width, ..options() };
+        Case { program: Arc::clone(&program), options, operations: &[1, 2, 3, 14, 15], count: 300, busy }
+            .run();
+    }
+}
+
 /// The text of devices, for Verilator.
 fn lint(program: &Arc<Program>, options: DeviceOptions, name: &str) {
     if !tools::has("verilator") {
@@ -228,4 +317,7 @@ fn lint(program: &Arc<Program>, options: DeviceOptions, name: &str) {
 #[test]
 fn verilator_and_yosys_have_nothing_to_say() {
     lint(&through(&WITHOUT_CLONES), DeviceOptions { ports: 2, ..options() }, "device-again");
+    let mut source = Source::new(&[]);
+    source.no_clones_in_egress();
+    lint(&source.program(), DeviceOptions { ports: 2, ..options() }, "device-clones");
 }

@@ -40,7 +40,7 @@ impl EditorShape {
 /// byte of the old frame); `available` says whether the word `word` may be read; `stored` is what the memory gave for the last `word`
 /// with `read`, from the next cycle on until the next `read`. Outputs: `take`, when the next frame is started; `read` and `word`;
 /// `done`, with the last beat or in place of it if the frame has no bytes; the stream `m`, whose `tuser` says at the last beat that
-/// the frame is bad.
+/// the frame is bad; `emits`, when a beat of the frame that was taken last is at the output from the next cycle on.
 ///
 /// The old bytes move by `emitted_bytes - payload_from` places, so each beat is made of two words: *lanes* come from the shift of
 /// these, but the first `emitted_bytes`. The memory is read a word a cycle; a frame follows the one before it after one cycle without
@@ -172,6 +172,7 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     m.output("read", read);
     m.output("word", address);
     m.output("done", finish);
+    m.output("emits", emits);
     let out = m.bits_beat(StreamShape::frames(shape.data, 1), out_bits);
     m.drive_stream(&output, &out, out_valid);
 }

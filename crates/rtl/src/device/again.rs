@@ -5,9 +5,11 @@
 //! places are on their way. A frame of which more than one copy starts again may find none; the copy is then dropped as at any queue.
 
 use super::build::{Header, Top, role_of};
+use super::clones::{Features, session_bits};
 use super::leave::Leaving;
 use super::shape::Shape;
-use super::transmit::transmit;
+use super::stages::From;
+use super::transmit::{Side, transmit};
 use super::{Reason, receive};
 use crate::hardware::Stage;
 use crate::stage::{Input, Output};
@@ -24,6 +26,8 @@ pub(super) struct Tag {
     origin: u32,
     /// Whether the program looks at the time at which a frame came in.
     keeps_time: bool,
+    /// Bits of the session of a clone; 0: ingress asks for none.
+    session: u32,
 }
 
 /// The parts of a tag.
@@ -35,6 +39,8 @@ pub(super) struct Tagged {
     pub(super) passes: NodeId,
     /// The port that it came in by first.
     pub(super) origin: NodeId,
+    /// The session of a clone, if ingress asks for any.
+    pub(super) session: Option<NodeId>,
     /// The values of [`Tag::slots`].
     pub(super) values: Vec<NodeId>,
 }
@@ -53,12 +59,13 @@ impl Tag {
     pub(super) fn of(
         program: &Program,
         (ingress, egress): (&Stage, &Stage),
-        ports: u32,
+        (ports, features): (u32, Features),
     ) -> Result<Option<Tag>, String> {
         let asks = |stage: &Stage, role| {
             program.intrinsics.get(role).is_some_and(|slot| stage.may_say(Output::Slot(slot)))
         };
-        if !asks(ingress, Intrinsic::Resubmit) && !asks(egress, Intrinsic::Recirculate) {
+        let again = asks(ingress, Intrinsic::Resubmit) || asks(egress, Intrinsic::Recirculate);
+        if !again && !features.clones_ingress {
             return Ok(None);
         }
         let mut slots: BTreeSet<SlotId> = BTreeSet::new();
@@ -87,12 +94,13 @@ impl Tag {
             inputs.any(|input| input == Input::Now || Some(input) == told)
         };
         let keeps_time = looks(ingress) || looks(egress);
-        Ok(Some(Tag { slots, origin: address_width(ports), keeps_time }))
+        let session = if features.clones_ingress { session_bits() } else { 0 };
+        Ok(Some(Tag { slots, origin: address_width(ports), keeps_time, session }))
     }
 
     /// Bits of it without the time.
     fn own(&self) -> u32 {
-        PATH + PASSES + self.origin + self.slots.iter().map(|(_, width)| width).sum::<u32>()
+        PATH + PASSES + self.origin + self.session + self.slots.iter().map(|(_, width)| width).sum::<u32>()
     }
 
     /// Bits of it.
@@ -105,13 +113,8 @@ impl Tag {
         let path = m.number(PATH, PacketPath::Normal as u128);
         let (passes, origin) = (m.number(PASSES, 1), m.number(self.origin, port.into()));
         let values = self.slots.iter().map(|(_, width)| m.number(*width, 0)).collect();
-        self.word(m, Tagged { path, passes, origin, values })
-    }
-
-    fn word(&self, m: &mut ModuleBuilder, parts: Tagged) -> NodeId {
-        let mut all = vec![parts.path, parts.passes, parts.origin];
-        all.extend(parts.values);
-        m.concat(&all)
+        let session = (self.session > 0).then(|| m.number(self.session, 0));
+        Tagged { path, passes, origin, session, values }.word(m)
     }
 
     /// The parts of a tag without a time.
@@ -122,7 +125,9 @@ impl Tag {
             m.slice(tag, high, width)
         };
         let (path, passes, origin) = (next(PATH), next(PASSES), next(self.origin));
-        Tagged { path, passes, origin, values: self.slots.iter().map(|(_, width)| next(*width)).collect() }
+        let session = (self.session > 0).then(|| next(self.session));
+        let values = self.slots.iter().map(|(_, width)| next(*width)).collect();
+        Tagged { path, passes, origin, session, values }
     }
 
     /// A tag without its time, and the time: that of the tag, or now where a frame begins ingress with a time of its own.
@@ -132,6 +137,15 @@ impl Tag {
             return (own, now);
         }
         (own, m.slice(tag, self.own(), TIME))
+    }
+}
+
+impl Tagged {
+    fn word(self, m: &mut ModuleBuilder) -> NodeId {
+        let mut all = vec![self.path, self.passes, self.origin];
+        all.extend(self.session);
+        all.extend(self.values);
+        m.concat(&all)
     }
 }
 
@@ -164,24 +178,26 @@ impl Top<'_> {
             Some(Intrinsic::IngressTimestamp) => Some(header.time),
             Some(Intrinsic::PacketLength) => Some(header.length),
             Some(Intrinsic::PacketPath) => tag.map(|tag| tag.path),
-            _ => {
-                let at = self.again.as_ref()?.slots.iter().position(|(other, _)| *other == slot)?;
-                Some(tag?.values[at])
-            }
+            _ => self.restored(slot, header),
         }
+    }
+
+    /// What a tag has for a slot.
+    pub(super) fn restored(&mut self, slot: SlotId, header: &Header) -> Option<NodeId> {
+        let at = self.again.as_ref()?.slots.iter().position(|(other, _)| *other == slot)?;
+        Some(self.tag_of(header)?.values[at])
     }
 
     /// What is in the slots of tags after a stage: what it left there, or what it found, which `before` says.
     pub(super) fn after_stage(
         &mut self,
-        of_egress: bool,
+        from: From,
         mut before: impl FnMut(&mut Top<'_>, usize, SlotId) -> Option<NodeId>,
     ) -> Vec<NodeId> {
         let slots = self.again.as_ref().map(|tag| tag.slots.clone()).unwrap_or_default();
         let mut values = Vec::new();
         for (at, (slot, width)) in slots.into_iter().enumerate() {
-            let stage = if of_egress { &self.egress } else { &self.ingress };
-            let written = stage.output(&mut self.m, Output::Slot(slot));
+            let written = self.output_by(from, Output::Slot(slot));
             let value = written.or_else(|| before(self, at, slot));
             values.push(match value {
                 Some(value) => self.m.resize(value, width),
@@ -206,13 +222,22 @@ impl Top<'_> {
         let m = &mut self.m;
         let resubmitted = m.number(PATH, PacketPath::Resubmit as u128);
         let recirculated = m.number(PATH, PacketPath::Recirculate as u128);
-        let path = m.mux(again.resubmits, resubmitted, recirculated);
-        let passes = m.add_number(before.passes, 1);
-        let word = tag.word(m, Tagged { path, passes, origin: before.origin, values: again.values.clone() });
+        let starts = leaving.copy.starts?;
+        let mut path = m.mux(starts, resubmitted, recirculated);
+        let mut passes = m.add_number(before.passes, 1);
+        if let Some([is_clone, _]) = leaving.copy.clone {
+            // It does not begin ingress.
+            let cloned = m.number(PATH, PacketPath::IngressClone as u128);
+            path = m.mux(is_clone, cloned, path);
+            passes = m.mux(is_clone, before.passes, passes);
+        }
+        let session = leaving.copy.clone.map(|[_, session]| session);
+        let word =
+            Tagged { path, passes, origin: before.origin, session, values: again.values.clone() }.word(m);
         if !tag.keeps_time {
             return Some(word);
         }
-        let time = m.mux(again.resubmits, leaving.copy.header.time, self.now);
+        let time = m.mux(starts, leaving.copy.header.time, self.now);
         Some(m.concat(&[time, word]))
     }
 
@@ -221,7 +246,7 @@ impl Top<'_> {
         self.again.as_ref()?;
         let shape = self.shape.again();
         let (receiving, sending) =
-            (receive::receive(design, &shape, true), transmit(design, &shape, "transmit_again"));
+            (receive::receive(design, &shape, true), transmit(design, &shape, Side::Again));
         let m = &mut self.m;
         let (from, to) =
             (m.instance(design, receiving, "receive_again"), m.instance(design, sending, "transmit_again"));
@@ -246,7 +271,7 @@ impl Top<'_> {
         Some((from, to))
     }
 
-    /// Connects them, when it is known what leaves. `waits` is the register that says whether headers of ports wait.
+    /// Connects them, when it is known what leaves.
     pub(super) fn connect_again(
         &mut self,
         (from, to): (InstanceId, InstanceId),
@@ -254,23 +279,11 @@ impl Top<'_> {
         (enters, leaving): (NodeId, &Leaving),
     ) {
         let Some(tag) = self.tag_again(leaving) else { return };
-        let (m, shape) = (&mut self.m, self.shape.again());
+        let m = &mut self.m;
+        m.connect(to, "tag", tag);
+        let of_frame = m.output_of(to, "tag_sent");
+        m.connect(from, "tag", of_frame);
         let accepted = m.output_of(to, "accepted");
-        // All that is between the queue and the last beat of a frame.
-        let places = 2 * shape.depth;
-        let tags = m.memory("again_tags", m.width(tag), places, Vec::new());
-        let bits = address_width(places);
-        let (head_register, head) = m.register("again_head", bits, Some(0));
-        let (tail_register, tail) = m.register("again_tail", bits, Some(0));
-        m.write(tags, accepted, tail, tag);
-        let oldest = m.read(tags, head);
-        m.connect(from, "tag", oldest);
-        let left = m.output_of(from, "left");
-        for (register, at, moves) in [(head_register, head, left), (tail_register, tail, accepted)] {
-            let next = m.add_number(at, 1);
-            m.set_next(register, next);
-            m.set_enable(register, moves);
-        }
         // Frames that are between their port and their last copy, and those that are to start again.
         let lost = m.output_of(from, "lost");
         let ends = m.and(leaving.copy.header.valid, leaving.copy.last);
@@ -286,16 +299,17 @@ impl Top<'_> {
 
     /// Whether a header of a port may take its turn, by the frames that are on their way.
     pub(super) fn admits(&mut self, load: NodeId) -> NodeId {
-        let most = u128::from(self.shape.again().depth - 1);
+        let most = u128::from(self.shape.places_again() - 1);
         let m = &mut self.m;
         let most = m.number(16, most);
         m.lt(load, most)
     }
 }
 
-/// Of a frame that leaves ingress or egress: whether, and how, it starts again.
+/// Of a frame that leaves ingress or egress: whether, and with what, it starts again.
+#[derive(Clone)]
 pub(super) struct StartsAgain {
-    pub(super) resubmits: NodeId,
+    pub(super) asks: NodeId,
     /// The values of the slots of its tag.
     pub(super) values: Vec<NodeId>,
 }

@@ -4,7 +4,7 @@ use super::Reason;
 use super::build::Device;
 use super::cycles::Cycles;
 use crate::driver::{Driver, DriverError};
-use crate::groups::Groups;
+use crate::groups::{Groups, Sessions};
 use crate::map::{MapError, RegisterAccess, RegisterDevice};
 use crate::units::Objects;
 use millrace_netlist::Simulator;
@@ -91,6 +91,14 @@ impl Bench {
     /// They are more than the device holds.
     pub fn set_groups(&mut self, groups: &Groups) -> Result<(), String> {
         self.driver.set_groups(groups).map_err(|error| error.to_string())
+    }
+
+    /// Says which clone sessions there are; the next update writes them.
+    ///
+    /// # Errors
+    /// They are more than the device holds, or it clones nothing.
+    pub fn set_sessions(&mut self, sessions: &Sessions) -> Result<(), String> {
+        self.driver.set_sessions(sessions).map_err(|error| error.to_string())
     }
 
     /// Takes digests and lines that wait.

@@ -1,15 +1,17 @@
 //! The top of a device: receiving sides, the pipeline that all ports share, sending sides.
 
 use super::again::Tag;
+use super::clones::{Features, check_parser, parser_of, placed};
 use super::control::{Control, Software, quantum_at_start};
-use super::copies::{Copies, Copy, Fate, copies};
+use super::copies::{Copies, Copy, copies};
 use super::facts::{Length, length_use, needed, who_reads_length};
+use super::fate::Fate;
 use super::leave::{Leaving, leave};
 use super::receive::{self, receive};
 use super::report::{DeviceReport, PartsLatency};
 use super::shape::Shape;
 use super::stages::Placed;
-use super::transmit::{fields, transmit};
+use super::transmit::{Side, fields, transmit};
 use super::{DeviceOptions, Reason};
 use crate::assemble::{View, bank_port};
 use crate::driver::Driver;
@@ -20,10 +22,10 @@ use crate::parts::later;
 use crate::refusal::{Construct, Refusal};
 use crate::stage::{Input, Output, Unit};
 use crate::tables::TableUnit;
-use millrace_midend::order::{Order, may_set};
+use millrace_midend::order::{Order, looks_at_queues, may_set};
 use millrace_netlist::blocks::round_robin_arbiter;
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
-use millrace_pipeline::{Intrinsic, Program, SlotId};
+use millrace_pipeline::{Intrinsic, PacketPath, Program, SlotId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -46,7 +48,7 @@ impl Device {
         let program = Arc::clone(&hardware.program);
         let refuse = |why: String| Refusal::of(&program, Construct::Device(why), "device");
         options.check().map_err(refuse)?;
-        check_program(&program).map_err(refuse)?;
+        check_program(&program, options.queues).map_err(refuse)?;
         let stage = |part: Part| {
             let found = hardware.stages.iter().find(|stage| stage.part == part);
             found.ok_or_else(|| refuse(format!("a program without {}", part.name())))
@@ -57,22 +59,30 @@ impl Device {
         }
         check_bytes(ingress, egress).map_err(refuse)?;
         check_shared(&program, ingress, egress).map_err(refuse)?;
+        let features = Features::of(&program, ingress, egress).map_err(refuse)?;
+        let parser = parser_of(&hardware.stages, features);
+        if let Some(parser) = parser {
+            check_stage(hardware, parser).and_then(|()| check_parser(parser, ingress)).map_err(refuse)?;
+        }
         let whole = whole_frames(&program, ingress, egress);
-        let thresholds = [ingress, egress].map(length_use);
-        let compared = thresholds.iter().map(|of| match of {
-            Length::Compared(bytes) => *bytes,
-            Length::Value => 0,
+        let whole = whole.or_else(|| features.cuts.then(|| "what is cloned or cut".to_owned()));
+        let stages = [Some(ingress), Some(egress), parser];
+        let compared = stages.into_iter().flatten().map(|stage| match length_use(stage) {
+            Length::Compared(bytes) => bytes.max(stage.ports.window),
+            Length::Value => stage.ports.window,
         });
-        let window = compared.max().unwrap_or(0).max(ingress.ports.window);
+        let window = compared.max().unwrap_or(0);
         let emitted = emitted_bytes(ingress).max(emitted_bytes(egress));
         if window > options.frame / 2 || emitted > options.frame / 2 {
             let most = options.frame / 2;
             return Err(refuse(format!("headers of more than {most} bytes, half of the longest frame")));
         }
-        let again = Tag::of(&program, (ingress, egress), options.ports).map_err(refuse)?;
-        let shape = Shape::new(&options, window, emitted, again.as_ref().map_or(0, Tag::width));
+        let again = Tag::of(&program, (ingress, egress), (options.ports, features)).map_err(refuse)?;
+        let tag = again.as_ref().map_or(0, Tag::width);
+        let shape = Shape::new(&options, window, emitted, (tag, features));
+        let stages = (ingress, egress, parser);
         let (design, software) =
-            Top::build((hardware, &options), &program, (ingress, egress), (&shape, whole.is_some(), again));
+            Top::build((hardware, &options), &program, stages, (&shape, whole.is_some(), again));
         let report = DeviceReport {
             program: program.name.clone(),
             period_ps: hardware.period_ps,
@@ -84,7 +94,7 @@ impl Device {
             latency: PartsLatency::of(&shape, ingress.placed.latency, egress.placed.latency),
             interval: ingress.placed.interval,
             payload_bits: u64::from(shape.sides() * shape.slots * options.frame) * 8,
-            places_again: if shape.tag > 0 { shape.again().depth } else { 0 },
+            places_again: if shape.tag > 0 { shape.places_again() } else { 0 },
         };
         let units = hardware.units.clone();
         Ok(Device { options, design, report, software, units })
@@ -117,26 +127,24 @@ impl Device {
 }
 
 /// What of a program no device does.
-fn check_program(program: &Program) -> Result<(), String> {
-    let asks = [
-        (Intrinsic::Clone, "clones"),
-        (Intrinsic::Truncate, "packets that are cut"),
-        (Intrinsic::SendTime, "packets that wait for a time"),
-    ];
-    for (role, what) in asks {
-        if may_set(program, role) {
-            return Err(what.to_owned());
-        }
+fn check_program(program: &Program, queues: u32) -> Result<(), String> {
+    if may_set(program, Intrinsic::SendTime) {
+        return Err("packets that wait for a time".to_owned());
     }
     if program.deparse_at_ingress && !program.egress.is_empty() {
         return Err("a parser in egress".to_owned());
     }
-    if Order::of(program).egress_waits {
-        return Err(
-            "an egress that looks at queues, at the time, or at what earlier packets have left".to_owned()
-        );
+    if looks_at_queues(program) {
+        return Err("an egress that looks at queues or at the time".to_owned());
     }
-    Ok(())
+    // Frames pass egress before their queue: in the order in which they leave it, if a port has one queue.
+    match Order::of(program).egress_waits && queues > 1 {
+        true => {
+            Err("an egress that looks at what earlier packets have left, with more than one queue a port"
+                .to_owned())
+        }
+        false => Ok(()),
+    }
 }
 
 /// What of a stage no device does.
@@ -222,6 +230,8 @@ pub(super) struct Top<'a> {
     pub(super) shape: &'a Shape,
     pub(super) ingress: Placed<'a>,
     pub(super) egress: Placed<'a>,
+    /// The parser of clones of ingress.
+    pub(super) parser: Option<Placed<'a>>,
     /// Which ports are up.
     pub(super) up: NodeId,
     /// What software reaches of the device itself.
@@ -268,20 +278,21 @@ impl<'a> Top<'a> {
     fn build(
         (hardware, options): (&'a Hardware, &DeviceOptions),
         program: &'a Program,
-        (ingress, egress): (&'a Stage, &'a Stage),
+        (ingress, egress, parser): (&'a Stage, &'a Stage, Option<&'a Stage>),
         (shape, whole, again): (&'a Shape, bool, Option<Tag>),
     ) -> (Design, Software) {
         let mut design = Design::new();
         let mut m = ModuleBuilder::new("device");
         let ingress = Placed::new(&mut m, &mut design, hardware, ingress);
         let egress = Placed::new(&mut m, &mut design, hardware, egress);
+        let parser = parser.map(|parser| Placed::new(&mut m, &mut design, hardware, parser));
         let receiving = receive(&mut design, shape, false);
-        let sending = transmit(&mut design, shape, "transmit");
+        let sending = transmit(&mut design, shape, Side::Port);
         let now = m.input("now_ns", 64);
         let mut control = Control::new(&mut m);
         let up = control.setting(&mut m, "ports_up", shape.ports, (1 << shape.ports) - 1);
         let bank_input = bank_port(program).port("of_frame");
-        let mut top = Top { m, program, shape, ingress, egress, up, control, bank_input, now, again };
+        let mut top = Top { m, program, shape, ingress, egress, parser, up, control, bank_input, now, again };
         let m = &mut top.m;
         let mut receives: Vec<InstanceId> =
             (0..shape.ports).map(|port| m.instance(&design, receiving, &format!("receive{port}"))).collect();
@@ -322,9 +333,9 @@ impl<'a> Top<'a> {
             top.connect_again(sides, load, (enters, &leaving));
         }
         top.payload(&receives, &sends);
-        let Top { mut m, control, ingress, egress, .. } = top;
-        let software =
-            control.finish(&mut m, &mut design, (hardware, options), &[&ingress, &egress], settled);
+        let Top { mut m, control, ingress, egress, parser, .. } = top;
+        let stages = placed(&[Some(&ingress), Some(&egress), parser.as_ref()]);
+        let software = control.finish(&mut m, &mut design, (hardware, options), &stages, settled);
         design.add(m.finish());
         (design, software)
     }
@@ -485,6 +496,9 @@ impl<'a> Top<'a> {
 
     /// Sends headers through ingress; gives what comes out.
     fn run_ingress(&mut self, header: Header, window: NodeId) -> Fate {
+        let ready = self.ingress.ready(&mut self.m);
+        self.run_parser(&header, ready, window);
+        let is_clone = self.parser.is_some().then(|| self.tag_of(&header)).flatten().map(|tag| tag.path);
         let stage = self.ingress.stage;
         let told = stage.dataflow.inputs.iter().filter_map(|(input, _)| match input {
             Input::Slot(slot) => Some((*slot, self.before_ingress(*slot, &header)?)),
@@ -493,7 +507,15 @@ impl<'a> Top<'a> {
         let slots: BTreeMap<SlotId, NodeId> = told.collect();
         let m = &mut self.m;
         let mut given: BTreeMap<String, NodeId> = BTreeMap::new();
-        given.insert("valid".to_owned(), header.valid);
+        let enters = match is_clone {
+            Some(path) => {
+                let clone = m.number(m.width(path), PacketPath::IngressClone as u128);
+                let other = m.ne(path, clone);
+                m.and(header.valid, other)
+            }
+            None => header.valid,
+        };
+        given.insert("valid".to_owned(), enters);
         given.insert(self.bank_input.clone(), header.bank);
         if stage.ports.window > 0 {
             let bits = stage.ports.window * 8;
@@ -518,7 +540,6 @@ impl<'a> Top<'a> {
             given.insert(port.clone(), m.resize(value, *width));
         }
         self.ingress.connect(m, &given);
-        let ready = self.ingress.ready(m);
         let valid = m.and(header.valid, ready);
         let header = Header { valid, ..header }.later(m, "ingress", stage.placed.latency);
         Fate::of(self, header)
@@ -573,7 +594,9 @@ impl<'a> Top<'a> {
             m.connect(*send, "bytes", leaving.bytes);
             let entry =
                 [leaving.emitted, leaving.emitted_bytes, leaving.payload_from, header.port, header.slot];
-            for ((name, _), value) in fields(shape).iter().zip(entry) {
+            for ((name, _), value) in
+                fields(shape, Side::Port).iter().zip(entry.into_iter().chain(leaving.most))
+            {
                 m.connect(*send, name, value);
             }
             accepted.push(m.output_of(*send, "accepted"));
@@ -588,8 +611,12 @@ impl<'a> Top<'a> {
         let of_queue = m.mux(full, queue_full, none);
         let reason = m.or(leaving.reason, of_queue);
         let happened = m.and(header.valid, leaving.is_copy);
-        let starts_again = self.again.is_some();
-        let can_be = |reason: &Reason| starts_again || *reason != Reason::RecirculationLimit;
+        let (starts_again, clones) = (self.again.is_some(), shape.features.clones_ingress);
+        let can_be = |reason: &Reason| match reason {
+            Reason::RecirculationLimit => starts_again,
+            Reason::NoCloneSession => clones,
+            _ => true,
+        };
         for drop in Reason::DROPS.into_iter().filter(can_be) {
             let is = m.is(reason, drop as u128);
             let event = m.and(is, happened);

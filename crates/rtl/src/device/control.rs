@@ -5,7 +5,7 @@ use super::shape::Shape;
 use super::stages::Placed;
 use crate::assemble::bank_port;
 use crate::driver::Driver;
-use crate::groups::{GROUPS, GroupWords, NODE_WIDTH, NODES, group_width};
+use crate::groups::{GROUPS, GroupWords, NODE_WIDTH, NODES, SESSIONS, group_width};
 use crate::hardware::{Hardware, Reached, ReachedUnit};
 use crate::map::{RegisterMap, WordName};
 use crate::objects::Synced;
@@ -189,7 +189,7 @@ struct Places {
     /// The first ports: what stages have.
     reached: Vec<Reached>,
     bank: usize,
-    /// Groups, then nodes.
+    /// Sessions, groups and nodes.
     tables: Vec<usize>,
     settings: Option<usize>,
     stations: Option<usize>,
@@ -218,10 +218,12 @@ impl Software {
             ReachedUnit::Object(unit) => Some((number, Synced::new(crate::objects::ObjectUnit::clone(unit)))),
             _ => None,
         });
-        let groups = match self.places.tables[..] {
-            [groups, nodes] => Some(GroupWords::new(groups, nodes)),
-            _ => None,
+        let port = |kind: PortKind| {
+            let mut tables = self.places.tables.iter().copied();
+            tables.find(|number| self.map.ports[*number].kind == kind)
         };
+        let groups = port(PortKind::Groups).zip(port(PortKind::Nodes));
+        let groups = groups.map(|(groups, nodes)| GroupWords::new(groups, nodes, port(PortKind::Sessions)));
         Driver::new(tables).with(objects, groups)
     }
 }
@@ -357,6 +359,9 @@ pub(super) fn quantum_at_start(shape: &Shape) -> u128 {
 
 /// The words of groups and nodes, in both banks.
 pub(super) const GROUP_WORDS: (u32, u32) = (2 * GROUPS, 2 * NODES);
+
+/// The words of sessions, in both banks.
+pub(super) const SESSION_WORDS: u32 = 2 * SESSIONS;
 
 /// Bits of the words of groups and nodes.
 pub(super) fn group_widths() -> (u32, u32) {

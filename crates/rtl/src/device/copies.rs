@@ -1,43 +1,16 @@
 //! What becomes of a frame after ingress: copies, one a cycle, for egress.
 
-use super::again::spent;
 use super::build::{Header, Top, role_of};
+use super::clones::{Turn, turn};
 use super::control::{GROUP_WORDS, group_widths};
-use super::facts::needed;
+use super::fate::{Fate, is_told_of_copies};
+use super::shape::Shape;
 use super::{GROUPS, NODES, Reason};
 use crate::parts::later;
 use crate::software_port::PortKind;
-use crate::stage::{Input, Output};
-use millrace_midend::Verdict;
+use crate::stage::Input;
 use millrace_netlist::{ModuleBuilder, NodeId, address_width};
-use millrace_pipeline::{Home, Intrinsic, PacketPath, SlotId, Type};
-
-/// What ingress says of a frame.
-#[derive(Clone)]
-pub(super) struct Fate {
-    header: Header,
-    /// A [`Reason`] to drop it.
-    reason: NodeId,
-    group: NodeId,
-    /// A bit for each port; 0: not asked for.
-    ports: NodeId,
-    port: NodeId,
-    class: NodeId,
-    /// Headers that egress emits itself have none here.
-    emitted: [NodeId; 3],
-    /// The inputs of egress that come from ingress, by their number.
-    kept: Vec<(usize, NodeId)>,
-    again: Option<FateAgain>,
-}
-
-/// What ingress says of a frame where frames may start again.
-#[derive(Clone)]
-struct FateAgain {
-    /// It does so now.
-    resubmits: NodeId,
-    /// Of a frame that does, what its tag keeps of the metadata; of others what ingress left there.
-    values: Vec<NodeId>,
-}
+use millrace_pipeline::{Intrinsic, PacketPath};
 
 /// A copy of a frame.
 pub(super) struct Copy {
@@ -50,12 +23,16 @@ pub(super) struct Copy {
     /// The last copy of its frame.
     pub(super) last: NodeId,
     pub(super) emitted: [NodeId; 3],
-    /// What egress is given, by the number of its input.
-    pub(super) given: Vec<(usize, NodeId)>,
+    /// What stages after ingress are given.
+    pub(super) given: Vec<(Input, NodeId)>,
     /// Whether it starts again without egress; none: no frame starts again.
-    pub(super) resubmits: Option<NodeId>,
+    pub(super) starts: Option<NodeId>,
     /// What is in the slots of its tag.
     pub(super) kept: Vec<NodeId>,
+    /// Whether it starts again as a clone, and the session of that.
+    pub(super) clone: Option<[NodeId; 2]>,
+    /// The most bytes that it may have: by its session, and by what the program asked for in ingress.
+    pub(super) most: Option<[NodeId; 2]>,
 }
 
 pub(super) struct Copies {
@@ -63,231 +40,6 @@ pub(super) struct Copies {
     /// A frame has all its copies, and the bank that it meets.
     pub(super) consumed: NodeId,
     pub(super) of_bank: NodeId,
-}
-
-impl Fate {
-    pub(super) fn of(top: &mut Top<'_>, header: Header) -> Fate {
-        let reason = reason_of_ingress(top);
-        let told = |top: &mut Top<'_>, role: Intrinsic| {
-            let width = width_of(role.ty());
-            let slot = top.program.intrinsics.get(role);
-            match slot {
-                Some(slot) => top.ingress.said(&mut top.m, Output::Slot(slot), width),
-                None => top.m.number(width, 0),
-            }
-        };
-        let group = told(top, Intrinsic::MulticastGroup);
-        let ports = told(top, Intrinsic::EgressPorts);
-        let port = told(top, Intrinsic::EgressSpec);
-        let priority = told(top, Intrinsic::Priority);
-        let drop = told(top, Intrinsic::Drop);
-        let again = resubmission(top, &header);
-        let m = &mut top.m;
-        let none = m.is(group, 0);
-        let drops = m.and(none, drop);
-        let (dropped, no) = (m.number(4, Reason::IngressDrop as u128), m.number(4, 0));
-        let of_program = m.mux(drops, dropped, no);
-        let fine = m.is(reason, 0);
-        let of_program = match &again {
-            Some((asks, reason, _)) => m.mux(*asks, *reason, of_program),
-            None => of_program,
-        };
-        let reason = m.mux(fine, of_program, reason);
-        let highest = m.number(8, u128::from(top.shape.queues - 1));
-        let above = m.lt(highest, priority);
-        let class = m.mux(above, highest, priority);
-        let class = m.slice(class, 0, top.shape.class_bits());
-        let emitted = match top.egress.stage.may_say(Output::Deparsed) {
-            true => [no; 3],
-            false => emitted(top, false),
-        };
-        let kept = kept(top, header);
-        let again = again.map(|(asks, why, values)| {
-            let (m, fits) = (&mut top.m, fine);
-            let may = m.is(why, 0);
-            FateAgain { resubmits: m.all(&[asks, may, fits]), values }
-        });
-        Fate { header, reason, group, ports, port, class, emitted, kept, again }
-    }
-
-    /// All of it but whether it is there.
-    fn parts(&mut self) -> Vec<&mut NodeId> {
-        let Header { valid: _, port, slot, length, time, bank, tag } = &mut self.header;
-        let mut all = vec![bank, port, slot, length, time, &mut self.reason, &mut self.group];
-        all.extend([&mut self.ports, &mut self.port, &mut self.class]);
-        all.extend(&mut self.emitted);
-        all.extend(self.kept.iter_mut().map(|(_, value)| value));
-        all.extend(tag);
-        if let Some(FateAgain { resubmits, values }) = &mut self.again {
-            all.push(resubmits);
-            all.extend(values);
-        }
-        all
-    }
-
-    /// The same with other values.
-    fn with(&self, valid: NodeId, values: &[NodeId]) -> Fate {
-        let mut other = self.clone();
-        other.header.valid = valid;
-        other.parts().into_iter().zip(values).for_each(|(part, value)| *part = *value);
-        other
-    }
-}
-
-/// Whether a frame asks to be resubmitted, why it may not, and what its tag keeps.
-fn resubmission(top: &mut Top<'_>, header: &Header) -> Option<(NodeId, NodeId, Vec<NodeId>)> {
-    let tag = top.tag_of(header)?;
-    let asked = |top: &mut Top<'_>, role: Intrinsic, width: u32| match top.program.intrinsics.get(role) {
-        Some(slot) => top.ingress.said(&mut top.m, Output::Slot(slot), width),
-        None => top.m.number(width, 0),
-    };
-    let asks = asked(top, Intrinsic::Resubmit, 1);
-    let list = asked(top, Intrinsic::ResubmitList, 32);
-    let after = top.after_stage(false, |top, _, slot| top.before_ingress(slot, header));
-    let kept = top.kept_by(list, &after);
-    let is_spent = top.is_spent(&tag);
-    let m = &mut top.m;
-    let reason = spent(m, is_spent);
-    let values = kept.iter().zip(after).map(|(kept, after)| m.mux(asks, *kept, after)).collect();
-    Some((asks, reason, values))
-}
-
-/// The new headers that a stage says, their bytes, and the byte of the frame that follows them.
-pub(super) fn emitted(top: &mut Top<'_>, of_egress: bool) -> [NodeId; 3] {
-    let (m, shape) = (&mut top.m, top.shape);
-    let stage = if of_egress { &top.egress } else { &top.ingress };
-    let deparsed = stage.said(m, Output::Deparsed, 1);
-    let bits = stage.said(m, Output::Emitted, 8);
-    let place = shape.editor().place();
-    let width = shape.emitted.max(1) * 8;
-    let bits = match width - m.width(bits).min(width) {
-        0 => bits,
-        more => {
-            let zeros = m.number(more, 0);
-            m.concat(&[bits, zeros])
-        }
-    };
-    let mut bytes = |output| {
-        let value = stage.said(m, output, 32);
-        let value = m.slice(value, 3, place);
-        let zero = m.number(place, 0);
-        m.mux(deparsed, value, zero)
-    };
-    let (length, from) = (bytes(Output::EmittedLength), bytes(Output::PayloadFrom));
-    [bits, length, from]
-}
-
-/// What a verdict means for the frame, as a [`Reason`].
-pub(super) fn reason_of(m: &mut ModuleBuilder, verdict: NodeId) -> NodeId {
-    let reasons = [
-        (Verdict::IngressDrop, Reason::IngressDrop),
-        (Verdict::EgressDrop, Reason::EgressDrop),
-        (Verdict::ParserError, Reason::ParserError),
-        (Verdict::Assert, Reason::Assert),
-        (Verdict::StepLimit, Reason::StepLimit),
-    ];
-    let choices: Vec<(NodeId, NodeId)> = reasons
-        .iter()
-        .map(|(number, reason)| (m.is(verdict, *number as u128), m.number(4, *reason as u128)))
-        .collect();
-    m.one_hot(4, &choices)
-}
-
-fn reason_of_ingress(top: &mut Top<'_>) -> NodeId {
-    let verdict = top.ingress.said(&mut top.m, Output::Verdict, 4);
-    reason_of(&mut top.m, verdict)
-}
-
-pub(super) fn width_of(ty: Type) -> u32 {
-    match ty {
-        Type::Bool => 1,
-        Type::Bits(width) | Type::Varbit(width) => width,
-    }
-}
-
-/// What of ingress egress needs.
-fn kept(top: &mut Top<'_>, header: Header) -> Vec<(usize, NodeId)> {
-    let mut kept = Vec::new();
-    for number in needed(top.egress.stage) {
-        let (input, width) = top.egress.stage.dataflow.inputs[number];
-        let value = match input {
-            Input::Length => header.length,
-            Input::Now => header.time,
-            Input::Rest(_) | Input::Parameters(_) => continue,
-            Input::Cursor => top.ingress.said(&mut top.m, Output::Cursor, 32),
-            Input::Valid(of) => top.ingress.said(&mut top.m, Output::Valid(of), 1),
-            Input::SlotLength(slot) => top.ingress.said(&mut top.m, Output::SlotLength(slot), 32),
-            Input::Slot(slot) => match slot_after_ingress(top, slot, header) {
-                Some(value) => value,
-                None => continue,
-            },
-        };
-        kept.push((number, top.m.resize(value, width)));
-    }
-    kept
-}
-
-/// What a slot holds after ingress; none: that is told of each copy, or is 0.
-fn slot_after_ingress(top: &mut Top<'_>, slot: SlotId, header: Header) -> Option<NodeId> {
-    let role = role_of(top.program, slot);
-    if role == Some(Intrinsic::PacketLength) {
-        return Some(length_now(top, header));
-    }
-    if top.program.reset_at_egress.contains(&slot) || role.is_some_and(is_told_of_copies) {
-        return None;
-    }
-    let written = top.ingress.output(&mut top.m, Output::Slot(slot));
-    written.or_else(|| top.before_ingress(slot, &header))
-}
-
-/// Whether egress finds something else in a slot of that role than what ingress left.
-fn is_told_of_copies(role: Intrinsic) -> bool {
-    matches!(
-        role,
-        Intrinsic::Drop
-            | Intrinsic::Clone
-            | Intrinsic::CloneSession
-            | Intrinsic::CloneList
-            | Intrinsic::Recirculate
-            | Intrinsic::RecirculateList
-            | Intrinsic::PacketPath
-            | Intrinsic::EgressPort
-            | Intrinsic::EgressRid
-            | Intrinsic::EnqueueTimestamp
-            | Intrinsic::EnqueueDepth
-            | Intrinsic::QueueDelay
-            | Intrinsic::DequeueDepth
-            | Intrinsic::QueueId
-            | Intrinsic::EgressTimestamp
-    )
-}
-
-/// The bytes of the frame, with headers that became valid or invalid since it was parsed.
-fn length_now(top: &mut Top<'_>, header: Header) -> NodeId {
-    let m = &mut top.m;
-    let mut bits = m.number(32, 0);
-    for (id, of) in &top.program.headers {
-        let valid = top.ingress.said(m, Output::Valid(id), 1);
-        let mut own = m.number(32, 0);
-        for slot in &of.fields {
-            let Home::Header { .. } = top.program.slots[*slot].home else { continue };
-            let width = match top.program.slots[*slot].ty {
-                Type::Varbit(_) => top.ingress.said(m, Output::SlotLength(*slot), 32),
-                ty => m.number(32, u128::from(width_of(ty))),
-            };
-            own = m.add(own, width);
-        }
-        let zero = m.number(32, 0);
-        let own = m.mux(valid, own, zero);
-        bits = m.add(bits, own);
-    }
-    let parsed = top.ingress.said(m, Output::ParsedBits, 32);
-    let (now, before) = (m.shr_by(bits, 3), m.shr_by(parsed, 3));
-    let length = m.resize(header.length, 32);
-    let more = m.add(length, now);
-    let short = m.lt(more, before);
-    let (zero, rest) = (m.number(32, 0), m.sub(more, before));
-    m.mux(short, zero, rest)
 }
 
 /// Frames wait here while one of them is copied. A frame that finds nothing waiting goes on in the same cycle.
@@ -367,10 +119,15 @@ impl Copy {
             ("emitted_bytes", bytes),
             ("payload_from", from),
         ];
-        let may_be = [("tag", tag), ("resubmits", &mut self.resubmits)];
+        let may_be = [("tag", tag), ("starts", &mut self.starts)];
         let may_be = may_be.into_iter().filter_map(|(name, part)| Some((name, part.as_mut()?)));
-        let all = own.into_iter().chain(may_be).map(|(name, part)| (name.to_owned(), part));
-        let given = self.given.iter_mut().map(|(at, value)| (format!("input{at}"), value));
+        let clone =
+            self.clone.iter_mut().flat_map(|[starts, session]| [("is_clone", starts), ("session", session)]);
+        let most = self.most.iter_mut().flat_map(|[cut, asked]| [("most", cut), ("most_asked", asked)]);
+        let all = own.into_iter().chain(may_be).chain(clone).chain(most);
+        let all = all.map(|(name, part)| (name.to_owned(), part));
+        let given = (0..).zip(&mut self.given);
+        let given = given.map(|(at, (_, value)): (usize, _)| (format!("input{at}"), value));
         let kept = (0..).zip(&mut self.kept).map(|(at, value): (usize, _)| (format!("kept{at}"), value));
         all.chain(given).chain(kept).collect()
     }
@@ -400,31 +157,51 @@ impl Copy {
 
 /// A copy of the frame, and whether it is the last one.
 fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
-    let member = group_member(top, fate);
+    let turn = turn(top, fate);
+    let member = group_member(top, fate, turn.as_ref());
     let of_set = port_of_set(top, fate);
     let m = &mut top.m;
-    let mut fine = m.is(fate.reason, 0);
-    let resubmits = fate.again.as_ref().map(|again| again.resubmits);
-    if let Some(resubmits) = resubmits {
-        let others = m.not(resubmits);
-        fine = m.and(fine, others);
+    let fine = m.is(fate.reason, 0);
+    let resubmits = fate.again.as_ref().map(|again| again.asks);
+    // What starts again, or is a clone, has none of the copies that ingress asked for.
+    let mut others = vec![fine];
+    if let Some(turn) = &turn {
+        others.extend([turn.starts, turn.is_clone].map(|is| m.not(is)));
     }
+    let resubmits = resubmits.map(|asks| match &turn {
+        Some(turn) => {
+            let begins = m.not(turn.starts);
+            m.and(asks, begins)
+        }
+        None => asks,
+    });
+    others.extend(resubmits.map(|is| m.not(is)));
+    let fine = m.all(&others);
     let grouped = m.reduce_or(fate.group);
     let asked = m.reduce_or(fate.ports);
-    let by_group = m.and(fine, grouped);
+    let mut by_group = m.and(fine, grouped);
     let not_group = m.not(grouped);
     let by_set = m.all(&[fine, asked, not_group]);
-    let reason = m.mux(by_group, member.reason, fate.reason);
+    let mut reason = m.mux(by_group, member.reason, fate.reason);
+    if let Some(turn) = &turn {
+        by_group = m.or(by_group, turn.by_list);
+        let of_clone = m.mux(turn.by_list, fate.reason, reason);
+        reason = m.mux(turn.decides, turn.reason, of_clone);
+    }
     let port = m.mux(by_set, of_set.port, fate.port);
     let port = m.mux(by_group, member.port, port);
     let none = m.number(16, 0);
     let rid = m.mux(by_group, member.rid, none);
     let one = m.number(1, 1);
     let last = m.mux(by_set, of_set.last, one);
-    let last = m.mux(by_group, member.last, last);
+    let mut last = m.mux(by_group, member.last, last);
+    if let Some(turn) = &turn {
+        last = m.mux(turn.decides, turn.last, last);
+    }
 
     // What counts the copies of this frame.
     let goes_on = m.not(last);
+    let moves = m.and(fate.header.valid, free);
     for (register, next, own) in
         [(member.register, member.next, by_group), (of_set.register, of_set.next, by_set)]
     {
@@ -432,59 +209,140 @@ fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
         let counts = m.all(&[fate.header.valid, own, goes_on]);
         let value = m.mux(counts, next, zero);
         m.set_next(register, value);
-        let moves = m.and(fate.header.valid, free);
         m.set_enable(register, moves);
+    }
+    if let Some(turn) = &turn {
+        turn.connect(m, moves, last);
     }
     let ports = m.number(32, u128::from(top.shape.ports));
     let is_port = m.lt(port, ports);
-    let mut number = m.slice(port, 0, top.shape.port_bits());
-    if let Some(resubmits) = resubmits {
-        let side = m.number(top.shape.port_bits(), top.shape.ports.into());
-        number = m.mux(resubmits, side, number);
-    }
-    let replicated = m.or(by_group, by_set);
-    let (normal, replica) =
-        (m.number(32, PacketPath::Normal as u128), m.number(32, PacketPath::Replication as u128));
-    let path = m.mux(replicated, replica, normal);
-    let told = |role| match role {
-        Some(Intrinsic::EgressPort) => Some(port),
-        Some(Intrinsic::EgressRid) => Some(rid),
-        Some(Intrinsic::PacketPath) => Some(path),
-        _ => None,
+    let number = m.slice(port, 0, top.shape.port_bits());
+    let path = path(m, (by_group, by_set), fate);
+    let told = Told { port, rid, path };
+    let given = given(top, fate, &told);
+    let kept = kept(top, fate, (&told, turn.as_ref(), resubmits));
+    let m = &mut top.m;
+    let starts = resubmits.map(|resubmits| match &turn {
+        Some(turn) => m.or(resubmits, turn.starts),
+        None => resubmits,
+    });
+    let number = match starts {
+        Some(starts) => {
+            let side = m.number(top.shape.port_bits(), top.shape.ports.into());
+            m.mux(starts, side, number)
+        }
+        None => number,
     };
+    let (header, emitted) = (fate.header, fate.emitted);
+    let class = turn.as_ref().map_or(fate.class, |turn| m.mux(turn.is_clone, turn.class, fate.class));
+    let most = fate.most.map(|asked| [session_cut(m, turn.as_ref()), asked]);
+    let clone = turn.as_ref().map(|turn| [turn.starts, turn.session]);
+    let copy = Copy {
+        header,
+        reason,
+        port: number,
+        is_port,
+        class,
+        last,
+        emitted,
+        given,
+        starts,
+        kept,
+        clone,
+        most,
+    };
+    (copy, last)
+}
+
+/// The most bytes of this copy by a session.
+fn session_cut(m: &mut ModuleBuilder, turn: Option<&Turn>) -> NodeId {
+    let unlimited = m.number(Shape::LENGTH, u128::from(Shape::NO_LIMIT));
+    turn.map_or(unlimited, |turn| {
+        let of_session = m.or(turn.starts, turn.is_clone);
+        m.mux(of_session, turn.truncate, unlimited)
+    })
+}
+
+/// How egress is told that the copy came there.
+fn path(m: &mut ModuleBuilder, (by_group, by_set): (NodeId, NodeId), fate: &Fate) -> NodeId {
+    let replicated = m.or(by_group, by_set);
+    let mut number = |path: PacketPath| m.number(32, path as u128);
+    let (normal, replica) = (number(PacketPath::Normal), number(PacketPath::Replication));
+    let (of_ingress, of_egress) = (number(PacketPath::IngressClone), number(PacketPath::EgressClone));
+    let path = m.mux(replicated, replica, normal);
+    match &fate.clone {
+        Some(clone) => {
+            let of_clone = m.mux(clone.of_egress, of_egress, of_ingress);
+            m.mux(clone.is_clone, of_clone, path)
+        }
+        None => path,
+    }
+}
+
+/// What egress is told of a copy.
+struct Told {
+    port: NodeId,
+    rid: NodeId,
+    path: NodeId,
+}
+
+impl Told {
+    fn of(&self, role: Option<Intrinsic>) -> Option<NodeId> {
+        match role {
+            Some(Intrinsic::EgressPort) => Some(self.port),
+            Some(Intrinsic::EgressRid) => Some(self.rid),
+            Some(Intrinsic::PacketPath) => Some(self.path),
+            _ => None,
+        }
+    }
+}
+
+/// What stages after ingress are given.
+fn given(top: &mut Top<'_>, fate: &Fate, told: &Told) -> Vec<(Input, NodeId)> {
     let mut given = Vec::new();
-    for at in needed(top.egress.stage) {
-        let (input, width) = top.egress.stage.dataflow.inputs[at];
-        let kept = fate.kept.iter().find(|(other, _)| *other == at).map(|(_, value)| *value);
+    for (input, width) in top.carried() {
+        let kept = fate.kept.iter().find(|(other, _)| *other == input).map(|(_, value)| *value);
         let role = match input {
             Input::Slot(slot) => role_of(top.program, slot),
             _ => None,
         };
-        let value = match (told(role), kept) {
+        let m = &mut top.m;
+        let value = match (told.of(role), kept) {
             (Some(value), _) | (None, Some(value)) => value,
             (None, None) => m.number(width, 0),
         };
-        given.push((at, m.resize(value, width)));
+        given.push((input, m.resize(value, width)));
     }
-    let kept = match (&fate.again, &top.again) {
-        (Some(again), Some(tag)) => {
-            let each = tag.slots.iter().zip(&again.values).map(|((slot, width), value)| {
-                let role = role_of(top.program, *slot);
-                let of_copy = match (told(role), role.is_some_and(is_told_of_copies)) {
-                    (Some(told), _) => m.resize(told, *width),
-                    (None, true) => m.number(*width, 0),
-                    (None, false) if top.program.reset_at_egress.contains(slot) => m.number(*width, 0),
-                    (None, false) => *value,
-                };
-                m.mux(again.resubmits, *value, of_copy)
-            });
-            each.collect()
-        }
-        _ => Vec::new(),
+    given
+}
+
+/// What is in the slots of the tag of a copy: what it keeps if it starts again now, else what it has before egress.
+fn kept(
+    top: &mut Top<'_>,
+    fate: &Fate,
+    (told, turn, resubmits): (&Told, Option<&Turn>, Option<NodeId>),
+) -> Vec<NodeId> {
+    let (Some(again), Some(tag), Some(resubmits)) = (&fate.again, top.again.clone(), resubmits) else {
+        return Vec::new();
     };
-    let header = fate.header;
-    let (class, emitted) = (fate.class, fate.emitted);
-    (Copy { header, reason, port: number, is_port, class, last, emitted, given, resubmits, kept }, last)
+    let m = &mut top.m;
+    let mut kept = Vec::new();
+    for (at, ((slot, width), value)) in tag.slots.iter().zip(&again.values).enumerate() {
+        let role = role_of(top.program, *slot);
+        let starts_again = role.is_some_and(is_told_of_copies) || top.program.reset_at_egress.contains(slot);
+        let of_copy = match told.of(role) {
+            Some(told) => m.resize(told, *width),
+            None if starts_again => m.number(*width, 0),
+            None => *value,
+        };
+        let before = m.mux(resubmits, *value, of_copy);
+        let of_clone = fate.clone.as_ref().and_then(|clone| clone.values.get(at));
+        kept.push(match (turn, of_clone) {
+            (Some(turn), Some(of_clone)) => m.mux(turn.starts, *of_clone, before),
+            _ => before,
+        });
+    }
+    kept
 }
 
 /// The copy of a multicast group whose turn it is.
@@ -498,7 +356,7 @@ struct Member {
 }
 
 /// Groups and nodes are words as [`crate::groups`] has them.
-fn group_member(top: &mut Top<'_>, fate: &Fate) -> Member {
+fn group_member(top: &mut Top<'_>, fate: &Fate, turn: Option<&Turn>) -> Member {
     let m = &mut top.m;
     let (at_bits, node_bits) = (address_width(GROUPS), address_width(NODES));
     let ((group_words, node_words), (group_width, node_width)) = (GROUP_WORDS, group_widths());
@@ -517,9 +375,11 @@ fn group_member(top: &mut Top<'_>, fate: &Fate) -> Member {
     let low = m.slice(fate.group, 0, at_bits);
     let low = m.concat(&[low, bank]);
     let word = m.read(groups, low);
+    let exists = m.bit(word, 2 * node_bits + 1);
+    let list = m.slice(word, 0, 2 * node_bits + 1);
+    let word = turn.map_or(list, |turn| m.mux(turn.by_list, turn.list, list));
     let first = m.slice(word, 0, node_bits);
     let count = m.slice(word, node_bits, node_bits + 1);
-    let exists = m.bit(word, 2 * node_bits + 1);
     let most = m.number(32, u128::from(GROUPS));
     let inside = m.lt(fate.group, most);
     let exists = m.and(exists, inside);
@@ -537,7 +397,8 @@ fn group_member(top: &mut Top<'_>, fate: &Fate) -> Member {
     let reason = m.mux(exists, reason, no_group);
     let ends = m.le(count, next);
     let absent = m.not(exists);
-    let last = m.or(ends, absent);
+    let of_group = m.or(ends, absent);
+    let last = turn.map_or(of_group, |turn| m.mux(turn.by_list, ends, of_group));
     Member { reason, port, rid, last, register, next }
 }
 

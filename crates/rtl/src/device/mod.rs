@@ -20,10 +20,12 @@ mod again;
 mod bench;
 mod build;
 mod bus;
+mod clones;
 mod control;
 mod copies;
 mod cycles;
 mod facts;
+mod fate;
 mod leave;
 mod macs;
 mod receive;
@@ -37,7 +39,7 @@ pub use bench::{Bench, Decided, Left};
 pub use build::Device;
 pub use report::DeviceReport;
 
-pub use crate::groups::{GROUPS, NODES};
+pub use crate::groups::{GROUPS, NODES, SESSIONS};
 use crate::map::Bus;
 
 /// What a port of a device is connected to.
@@ -160,11 +162,13 @@ pub enum Reason {
     StepLimit = 10,
     /// It would start again once more than it may.
     RecirculationLimit = 11,
+    /// It was cloned to a session that does not exist; the frame itself goes on.
+    NoCloneSession = 12,
 }
 
 impl Reason {
     /// All but [`Reason::Sent`].
-    pub const DROPS: [Reason; 11] = [
+    pub const DROPS: [Reason; 12] = [
         Reason::ParserError,
         Reason::IngressDrop,
         Reason::EgressDrop,
@@ -176,6 +180,7 @@ impl Reason {
         Reason::Assert,
         Reason::StepLimit,
         Reason::RecirculationLimit,
+        Reason::NoCloneSession,
     ];
 
     /// A word for it: the one of the software's counter.
@@ -193,6 +198,7 @@ impl Reason {
             Reason::Assert => "assert",
             Reason::StepLimit => "step_limit",
             Reason::RecirculationLimit => "recirculation_limit",
+            Reason::NoCloneSession => "no_clone_session",
         }
     }
 }

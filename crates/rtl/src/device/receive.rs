@@ -14,8 +14,7 @@ pub(super) const COUNTERS: [&str; 4] = ["frames", "bad", "oversize", "no_buffer"
 /// The module of a receiving side. Inputs: the stream `s`; `whole`, when headers have to wait for the end of the frame; `grant`;
 /// `release` and `keep` with `slot`: its copies are made, one more copy waits; for each output port `doneN` with `slotN`, and `readN`
 /// with `addressN`. Outputs: `request` with `window`, `length`, `header_slot`; `written` and `writing`; `dataN`. Where frames start
-/// again: with the input `tag` of the frame that comes, the outputs `header_tag`, `left`: the last beat of a frame came, and `lost`:
-/// its header does not ask.
+/// again: with the input `tag` of the frame that comes, the outputs `header_tag`, and `lost`: a header does not ask.
 pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) -> ModuleId {
     let mut m = ModuleBuilder::new(if starts_again { "receive_again" } else { "receive" });
     let (m, words) = (&mut m, shape.words());
@@ -99,17 +98,9 @@ pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) ->
     let mut request = vec![("window", window), ("length", length), ("header_slot", slots.current)];
     if starts_again {
         request.push(("header_tag", m.input("tag", shape.tag)));
-        let taken = m.and(stream.valid, ready);
-        let left = m.and(taken, last);
-        m.output("left", left);
         m.output("lost", lost);
     }
-    for (name, value) in request {
-        let (register, held) = m.register(&format!("{name}_held"), m.width(value), None);
-        m.set_next(register, value);
-        m.set_enable(register, loads);
-        m.output(name, held);
-    }
+    hold(m, &request, loads);
     m.output("request", pending);
 
     store(m, shape, &slots, (count, comes), (data, bytes, ends, is_bad));
@@ -122,6 +113,16 @@ pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) ->
     }
     let finished = std::mem::replace(m, ModuleBuilder::new(""));
     design.add(finished.finish())
+}
+
+/// What the header asks with, until it has its turn.
+fn hold(m: &mut ModuleBuilder, request: &[(&str, NodeId)], loads: NodeId) {
+    for (name, value) in request {
+        let (register, held) = m.register(&format!("{name}_held"), m.width(*value), None);
+        m.set_next(register, *value);
+        m.set_enable(register, loads);
+        m.output(name, held);
+    }
 }
 
 /// Words of the frame that comes.

@@ -1,5 +1,6 @@
 //! The widths of a device: what all of its modules agree about.
 
+use super::clones::Features;
 use super::{DeviceOptions, Link};
 use millrace_netlist::address_width;
 use millrace_netlist::blocks::EditorShape;
@@ -26,6 +27,7 @@ pub(super) struct Shape {
     pub(super) overhead: u32,
     /// Bits that go with a frame that starts again; 0: none does.
     pub(super) tag: u32,
+    pub(super) features: Features,
 }
 
 impl Shape {
@@ -33,15 +35,35 @@ impl Shape {
     pub(super) const LENGTH: u32 = 16;
     /// Bits of the number of copies of a frame.
     pub(super) const REFS: u32 = 9;
+    /// The most bytes of a frame that is not cut.
+    pub(super) const NO_LIMIT: u32 = (1 << Shape::LENGTH) - 1;
 
     /// Slots of each receiving side where frames start again, at least.
     const SLOTS_AGAIN: u32 = 8;
 
-    pub(super) fn new(options: &DeviceOptions, window: u32, emitted: u32, tag: u32) -> Shape {
+    pub(super) fn new(
+        options: &DeviceOptions,
+        window: u32,
+        emitted: u32,
+        (tag, features): (u32, Features),
+    ) -> Shape {
         let DeviceOptions { ports, width, frame, queues, depth, .. } = *options;
         let (is_lossy, overhead) = (options.link == Link::Xgmii, options.link.overhead());
         let slots = if tag > 0 { options.slots.max(Shape::SLOTS_AGAIN) } else { options.slots };
-        Shape { ports, width, slots, frame, queues, depth, window, emitted, is_lossy, overhead, tag }
+        Shape {
+            ports,
+            width,
+            slots,
+            frame,
+            queues,
+            depth,
+            window,
+            emitted,
+            is_lossy,
+            overhead,
+            tag,
+            features,
+        }
     }
 
     /// Receiving sides, and sending sides: one for each port, and one for frames that start again.
@@ -49,10 +71,15 @@ impl Shape {
         self.ports + u32::from(self.tag > 0)
     }
 
-    /// Of the sides for frames that start again. Frames that wait there have fewer slots than there are, and so there is always one that
-    /// the first of them can be written to, when frames for ports have left.
+    /// Of the sides for frames that start again.
     pub(super) fn again(&self) -> Shape {
-        Shape { queues: 1, depth: self.slots / 2, is_lossy: false, overhead: 0, ..self.clone() }
+        Shape { queues: 1, depth: self.slots, is_lossy: false, overhead: 0, ..self.clone() }
+    }
+
+    /// Frames that wait to start again, at most. With the one that was taken from the queue and the one that is copied they have fewer
+    /// slots than there are, and so there is always one that the first of them can be written to, when frames for ports have left.
+    pub(super) fn places_again(&self) -> u32 {
+        self.slots - 4
     }
 
     /// Words of a slot.

@@ -1,11 +1,39 @@
 //! The stages of the program within a device: their instances, with the ports that the device does not use as ports of its own.
 
+use super::build::Top;
 use crate::assemble::View;
 use crate::hardware::{Hardware, Stage};
 use crate::parts::import;
 use crate::stage::Output;
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
 use std::collections::BTreeMap;
+
+/// A stage of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum From {
+    Ingress,
+    /// The parser of clones.
+    Parser,
+    Egress,
+}
+
+impl Top<'_> {
+    /// What a stage says; none: it does not say that.
+    pub(super) fn output_by(&mut self, from: From, output: Output) -> Option<NodeId> {
+        let placed = match from {
+            From::Ingress => &self.ingress,
+            From::Parser => self.parser.as_ref()?,
+            From::Egress => &self.egress,
+        };
+        placed.output(&mut self.m, output)
+    }
+
+    /// What a stage says, or 0.
+    pub(super) fn said_by(&mut self, from: From, output: Output, width: u32) -> NodeId {
+        let value = self.output_by(from, output);
+        value.unwrap_or_else(|| self.m.number(width, 0))
+    }
+}
 
 /// A stage in the device.
 pub(super) struct Placed<'a> {

@@ -1,33 +1,50 @@
 //! The sending side of a port: queues of what is to be sent, the scheduler over them, and the editor that puts the new headers before
 //! the bytes that wait at the port where the frame came in.
 
+use super::clones::cut;
 use super::shape::Shape;
 use crate::parts::counter;
 use millrace_netlist::blocks::{editor, scheduler};
-use millrace_netlist::{Design, ModuleBuilder, ModuleId, NodeId, StreamShape};
+use millrace_netlist::{Design, InstanceId, ModuleBuilder, ModuleId, NodeId, OutStream, StreamShape};
+
+/// Whose sending side it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Port,
+    /// That of frames that start again: with the tag of each, which is at the output `tag_sent` with its beats.
+    Again,
+}
 
 /// What a queue holds of a frame, with the bits of each.
-pub(super) fn fields(shape: &Shape) -> [(&'static str, u32); 5] {
+pub(super) fn fields(shape: &Shape, side: Side) -> Vec<(&'static str, u32)> {
     let place = shape.editor().place();
-    [
+    let mut fields = vec![
         ("emitted", shape.emitted.max(1) * 8),
         ("emitted_bytes", place),
         ("payload_from", place),
         ("input", shape.port_bits()),
         ("slot", shape.slot_bits()),
-    ]
+    ];
+    if shape.features.cuts {
+        fields.push(("most", Shape::LENGTH));
+    }
+    if side == Side::Again {
+        fields.push(("tag", shape.tag));
+    }
+    fields
 }
 
 /// The module of a sending side. Inputs: `enqueue` with `class`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each
 /// receiving side `writtenN`, `writingN` and `dataN`. Outputs: `accepted`; `readN` with `address`; `done` with `done_input` and
 /// `done_slot`; `countN`; the stream `m`.
-pub(super) fn transmit(design: &mut Design, shape: &Shape, name: &str) -> ModuleId {
+pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> ModuleId {
     let scheduling = scheduler(design, shape.queues, Shape::LENGTH, shape.count_bits());
     let editing = editor(design, shape.editor());
-    let mut m = ModuleBuilder::new(name);
+    let mut m = ModuleBuilder::new(if side == Side::Again { "transmit_again" } else { "transmit" });
+    let fields = fields(shape, side);
     let (enqueue, class) = (m.input("enqueue", 1), m.input("class", shape.class_bits()));
     let bytes = m.input("bytes", Shape::LENGTH);
-    let entry: Vec<NodeId> = fields(shape).iter().map(|(name, width)| m.input(name, *width)).collect();
+    let entry: Vec<NodeId> = fields.iter().map(|(name, width)| m.input(name, *width)).collect();
     let output = m.output_stream("m", StreamShape::frames(shape.width, 1));
 
     // Whose turn it is.
@@ -36,7 +53,8 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, name: &str) -> Module
     m.connect(turns, "mode", mode);
     let counts: Vec<NodeId> = (0..shape.queues).map(|at| m.output_of(turns, &format!("count{at}"))).collect();
     let count = m.choose(class, &counts);
-    let full = m.is(count, shape.depth.into());
+    let most = if side == Side::Again { shape.places_again() } else { shape.depth };
+    let full = m.is(count, most.into());
     let room = m.not(full);
     let accepted = m.and(enqueue, room);
     m.output("accepted", accepted);
@@ -73,7 +91,7 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, name: &str) -> Module
 
     // What is sent, and what of it is there.
     let mut low = m.width(next);
-    let fetched_fields: Vec<NodeId> = fields(shape)
+    let fetched_fields: Vec<NodeId> = fields
         .iter()
         .map(|(_, width)| {
             low -= width;
@@ -95,10 +113,40 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, name: &str) -> Module
     for (name, value) in [("done", done), ("done_input", input), ("done_slot", slot)] {
         m.output(name, value);
     }
-    let (beat, there) = m.stream_from(edits, "m");
-    m.connect_ready(edits, "m", output.ready);
-    m.drive_stream(&output, &beat, there);
+    send(&mut m, shape, (edits, take), (&fields, &fetched_fields), &output);
     design.add(m.finish())
+}
+
+/// Sends what the editor gives, with what belongs to the frame of the beat at its output.
+fn send(
+    m: &mut ModuleBuilder,
+    shape: &Shape,
+    (edits, take): (InstanceId, NodeId),
+    (fields, fetched): (&[(&'static str, u32)], &[NodeId]),
+    output: &OutStream,
+) {
+    let at_output = |m: &mut ModuleBuilder, name: &str| {
+        let at = fields.iter().position(|(field, _)| *field == name)?;
+        let (register, now) = m.register(&format!("{name}_now"), fields[at].1, None);
+        m.set_next(register, fetched[at]);
+        m.set_enable(register, take);
+        let (register, out) = m.register(&format!("{name}_out"), fields[at].1, None);
+        let emits = m.output_of(edits, "emits");
+        m.set_next(register, now);
+        m.set_enable(register, emits);
+        Some(out)
+    };
+    if let Some(tag) = at_output(m, "tag") {
+        m.output("tag_sent", tag);
+    }
+    match at_output(m, "most") {
+        Some(most) => cut(m, shape, (edits, most), output),
+        None => {
+            let (beat, there) = m.stream_from(edits, "m");
+            m.connect_ready(edits, "m", output.ready);
+            m.drive_stream(output, &beat, there);
+        }
+    }
 }
 
 /// Where a queue's next frame is written and read.
@@ -134,12 +182,7 @@ fn places(
 }
 
 /// Connects the editor with the memory of the port where its frame came in.
-fn read(
-    m: &mut ModuleBuilder,
-    shape: &Shape,
-    edits: millrace_netlist::InstanceId,
-    (input, slot): (NodeId, NodeId),
-) {
+fn read(m: &mut ModuleBuilder, shape: &Shape, edits: InstanceId, (input, slot): (NodeId, NodeId)) {
     let (reads, word) = (m.output_of(edits, "read"), m.output_of(edits, "word"));
     let (mut written, mut writing, mut data) = (Vec::new(), Vec::new(), Vec::new());
     for port in 0..shape.sides() {

@@ -1,0 +1,317 @@
+//! Clones of frames and their sessions.
+//!
+//! A clone of ingress is a frame that starts again: as it came, cut as its session says. Its header then passes the parser of clones
+//! instead of ingress, and goes on as a frame with a list of copies of its own.
+
+use super::Reason;
+use super::again::Tagged;
+use super::build::{Header, Top};
+use super::control::SESSION_WORDS;
+use super::fate::{Fate, asked};
+use super::shape::Shape;
+use super::stages::{From, Placed};
+use crate::groups::{NODES, SESSIONS, SessionWord, session_width};
+use crate::hardware::Stage;
+use crate::parts::later;
+use crate::software_port::PortKind;
+use crate::stage::{Input, ObjectKey, Output};
+use millrace_netlist::{InstanceId, ModuleBuilder, NodeId, address_width};
+use millrace_pipeline::{Intrinsic, PacketPath, Program, SlotId};
+use std::collections::BTreeMap;
+
+/// What a device has for frames that are cloned or cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Features {
+    /// Ingress asks for clones.
+    pub(super) clones_ingress: bool,
+    /// Frames may be cut: by the program or by a session.
+    pub(super) cuts: bool,
+}
+
+impl Features {
+    /// # Errors
+    /// Egress asks for clones.
+    pub(super) fn of(program: &Program, ingress: &Stage, egress: &Stage) -> Result<Features, String> {
+        let asks = |stage: &Stage, role| {
+            program.intrinsics.get(role).is_some_and(|slot| stage.may_say(Output::Slot(slot)))
+        };
+        if asks(egress, Intrinsic::Clone) {
+            return Err("clones in egress".to_owned());
+        }
+        let clones_ingress = asks(ingress, Intrinsic::Clone);
+        let truncates = asks(ingress, Intrinsic::Truncate) || asks(egress, Intrinsic::Truncate);
+        Ok(Features { clones_ingress, cuts: truncates || clones_ingress })
+    }
+}
+
+/// Bits of the number of a session; the highest says that it is none that a device has.
+pub(super) fn session_bits() -> u32 {
+    address_width(SESSIONS) + 1
+}
+
+/// What of the clones of a frame.
+#[derive(Clone)]
+pub(super) struct FateClone {
+    /// A clone is to be made of it before its own copies.
+    pub(super) asks: NodeId,
+    /// It is a clone.
+    pub(super) is_clone: NodeId,
+    /// It was cloned in egress.
+    pub(super) of_egress: NodeId,
+    /// Of the clone.
+    pub(super) session: NodeId,
+    /// What the tag of the clone keeps of the metadata.
+    pub(super) values: Vec<NodeId>,
+}
+
+impl FateClone {
+    /// What ingress says, or the tag of a clone.
+    pub(super) fn of_ingress(top: &mut Top<'_>, header: &Header) -> Option<FateClone> {
+        if !top.shape.features.clones_ingress {
+            return None;
+        }
+        let Tagged { path, session, .. } = top.tag_of(header)?;
+        let asks = asked(top, Intrinsic::Clone, header);
+        let number = asked(top, Intrinsic::CloneSession, header);
+        let list = asked(top, Intrinsic::CloneList, header);
+        let after = top.after_stage(From::Ingress, |top, _, slot| top.before_ingress(slot, header));
+        let values = top.kept_by(list, &after);
+        let m = &mut top.m;
+        let is_clone = m.is(path, PacketPath::IngressClone as u128);
+        let other = m.not(is_clone);
+        let number = session_number(m, number);
+        let session = session.map_or(number, |session| m.mux(is_clone, session, number));
+        let of_egress = m.number(1, 0);
+        Some(FateClone { asks: m.and(asks, other), is_clone, of_egress, session, values })
+    }
+}
+
+/// The number of a session as devices have it.
+pub(super) fn session_number(m: &mut ModuleBuilder, number: NodeId) -> NodeId {
+    let bits = address_width(SESSIONS);
+    let low = m.resize(number, bits);
+    let high = m.shr_by(number, bits);
+    let beyond = m.reduce_or(high);
+    m.concat(&[beyond, low])
+}
+
+/// A session, as a word of its memory has it.
+pub(super) struct OfSession {
+    pub(super) exists: NodeId,
+    /// Its group does not exist.
+    pub(super) no_group: NodeId,
+    /// Its copies, as the word of a group has them.
+    pub(super) list: NodeId,
+    pub(super) truncate: NodeId,
+    pub(super) class: NodeId,
+}
+
+/// The session of the frame whose turn it is.
+pub(super) fn session(top: &mut Top<'_>, fate: &Fate) -> Option<OfSession> {
+    let clone = fate.clone.as_ref()?;
+    let m = &mut top.m;
+    let (words, width) = (SESSION_WORDS, session_width());
+    let memory = m.memory("sessions", width, words, Vec::new());
+    let [enable, address, data] = top.control.memory(m, "sessions", PortKind::Sessions, (words, width));
+    m.write(memory, enable, address, data);
+    let low = m.resize(clone.session, address_width(SESSIONS));
+    let beyond = m.bit(clone.session, address_width(SESSIONS));
+    let place = m.concat(&[low, fate.header.bank]);
+    let word = m.read(memory, place);
+    let part = |m: &mut ModuleBuilder, (low, width): (u32, u32)| m.slice(word, low, width);
+    let there = part(m, SessionWord::EXISTS);
+    let known = m.not(beyond);
+    Some(OfSession {
+        exists: m.and(there, known),
+        no_group: part(m, SessionWord::NO_GROUP),
+        list: part(m, SessionWord::LIST),
+        truncate: part(m, SessionWord::TRUNCATE),
+        class: {
+            let class = part(m, SessionWord::CLASS);
+            let highest = m.number(m.width(class), u128::from(top.shape.queues - 1));
+            let above = m.lt(highest, class);
+            let class = m.mux(above, highest, class);
+            m.resize(class, top.shape.class_bits())
+        },
+    })
+}
+
+/// What of a frame's copies is for the sake of clones.
+pub(super) struct Turn {
+    /// This copy is the clone, which starts again.
+    pub(super) starts: NodeId,
+    /// Copies go by the list of a session.
+    pub(super) by_list: NodeId,
+    /// Why this copy is dropped, if `decides`.
+    pub(super) reason: NodeId,
+    pub(super) decides: NodeId,
+    /// Whether it is the last, if `decides`.
+    pub(super) last: NodeId,
+    pub(super) list: NodeId,
+    pub(super) truncate: NodeId,
+    pub(super) class: NodeId,
+    pub(super) is_clone: NodeId,
+    pub(super) session: NodeId,
+    stepped: (millrace_netlist::RegisterId, NodeId),
+}
+
+/// Whose turn it is among the copies of a frame with clones.
+pub(super) fn turn(top: &mut Top<'_>, fate: &Fate) -> Option<Turn> {
+    let OfSession { exists, no_group, list, truncate, class } = session(top, fate)?;
+    let FateClone { asks, is_clone, session, .. } = fate.clone.clone()?;
+    let m = &mut top.m;
+    let (register, stepped) = m.register("copy_stepped", 1, Some(0));
+    let first = m.not(stepped);
+    let starts = m.and(asks, first);
+    let fine = m.is(fate.reason, 0);
+    let of_clone = m.and(is_clone, fine);
+    let groupless = m.all(&[of_clone, exists, no_group, first]);
+    let node_bits = address_width(NODES);
+    let count = m.slice(list, node_bits, node_bits + 1);
+    let none = m.is(count, 0);
+    let absent = m.not(exists);
+    let empty = m.or(absent, none);
+    let (absent_clone, nothing) = (m.and(of_clone, absent), m.and(of_clone, empty));
+    let mut number = |reason: Reason| m.number(4, reason as u128);
+    let (no_session, no_group) = (number(Reason::NoCloneSession), number(Reason::NoMulticastGroup));
+    let (sent, never) = (number(Reason::Sent), m.number(4, NOTHING));
+    let of_start = m.mux(exists, sent, no_session);
+    let reason = m.first(
+        &[(starts, of_start), (absent_clone, no_session), (groupless, no_group), (nothing, never)],
+        sent,
+    );
+    let decides = m.any(&[starts, groupless, nothing]);
+    let begins = m.not(starts);
+    let last = m.and(empty, begins);
+    let by_list = {
+        let other = m.not(groupless);
+        let some = m.not(nothing);
+        m.all(&[of_clone, other, some, begins])
+    };
+    let stepped = (register, stepped);
+    Some(Turn { starts, by_list, reason, decides, last, list, truncate, class, is_clone, session, stepped })
+}
+
+/// The reason of what is no copy at all: that of a session without copies. Nothing counts it.
+const NOTHING: u128 = 15;
+
+impl Turn {
+    /// Notes that the first copy was made, until the last is.
+    pub(super) fn connect(&self, m: &mut ModuleBuilder, moves: NodeId, last: NodeId) {
+        let (register, stepped) = self.stepped;
+        let goes_on = m.not(last);
+        let now = m.or(self.decides, stepped);
+        let next = m.and(now, goes_on);
+        m.set_next(register, next);
+        m.set_enable(register, moves);
+    }
+}
+
+impl Top<'_> {
+    /// Sends the headers of clones through their parser, so that what it says comes with what ingress says of other headers.
+    pub(super) fn run_parser(&mut self, header: &Header, takes: NodeId, window: NodeId) {
+        let latency = self.ingress.stage.placed.latency;
+        let Some(stage) = self.parser.as_ref().map(|parser| parser.stage) else { return };
+        let Some(Tagged { path, .. }) = self.tag_of(header) else { return };
+        let told = stage.dataflow.inputs.iter().map(|(input, _)| match input {
+            Input::Slot(slot) if super::build::role_of(self.program, *slot).is_some() => Some(*slot),
+            _ => None,
+        });
+        let told: Vec<SlotId> = told.flatten().collect();
+        let slots: BTreeMap<SlotId, NodeId> =
+            told.into_iter().filter_map(|slot| Some((slot, self.before_ingress(slot, header)?))).collect();
+        let m = &mut self.m;
+        let waits = latency - stage.placed.latency;
+        let is_clone = m.is(path, PacketPath::IngressClone as u128);
+        let valid = m.all(&[header.valid, takes, is_clone]);
+        let mut given = BTreeMap::new();
+        given.insert("valid".to_owned(), later(m, "clone_valid", valid, waits, Some(0)));
+        given.insert(self.bank_input.clone(), later(m, "clone_bank", header.bank, waits, None));
+        if stage.ports.window > 0 {
+            let bits = stage.ports.window * 8;
+            let frame = m.slice(window, m.width(window) - bits, bits);
+            given.insert("frame".to_owned(), later(m, "clone_frame", frame, waits, None));
+        }
+        for (at, ((input, width), port)) in stage.dataflow.inputs.iter().zip(&stage.ports.inputs).enumerate()
+        {
+            let value = match input {
+                Input::Length => header.length,
+                Input::Now => header.time,
+                Input::Slot(slot) => slots.get(slot).copied().unwrap_or_else(|| m.number(*width, 0)),
+                _ => m.number(*width, 0),
+            };
+            let value = m.resize(value, *width);
+            given.insert(port.clone(), later(m, &format!("clone_input{at}"), value, waits, None));
+        }
+        if let Some(parser) = &self.parser {
+            parser.connect(m, &given);
+        }
+    }
+}
+
+/// Whether the parser of clones has what a device does not do.
+pub(super) fn check_parser(parser: &Stage, ingress: &Stage) -> Result<(), String> {
+    let mut objects = parser.objects.iter();
+    if let Some(unit) = objects.find(|unit| !matches!(unit.key, ObjectKey::ValueSet(_) | ObjectKey::Hash(_)))
+    {
+        return Err(format!("clones whose parser asks {}", unit.name));
+    }
+    match parser.placed.latency > ingress.placed.latency {
+        true => Err("clones whose parser takes longer than ingress".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Cuts a stream of frames at the most bytes that each may have: of the beat of the `stream` at the output of an instance.
+pub(super) fn cut(
+    m: &mut ModuleBuilder,
+    shape: &Shape,
+    (from, most): (InstanceId, NodeId),
+    output: &millrace_netlist::OutStream,
+) {
+    let (mut beat, there) = m.stream_from(from, "m");
+    let bytes = shape.width / 8;
+    let (first_register, first) = m.register("cut_first", 1, Some(1));
+    let (left_register, left) = m.register("cut_left", Shape::LENGTH, None);
+    let (skip_register, skips) = m.register("cut_skips", 1, Some(0));
+    let left = m.mux(first, most, left);
+    let all = m.number(Shape::LENGTH, bytes.into());
+    let reaches = m.le(left, all);
+    let nothing = m.is(left, 0);
+    let lanes: Vec<NodeId> = (0..bytes)
+        .rev()
+        .map(|lane| {
+            let lane = m.number(Shape::LENGTH, lane.into());
+            m.lt(lane, left)
+        })
+        .collect();
+    let lanes = m.concat(&lanes);
+    let last = beat.last.unwrap_or(reaches);
+    beat.keep = beat.keep.map(|keep| m.and(keep, lanes));
+    beat.last = Some(m.or(last, reaches));
+    let hides = m.or(skips, nothing);
+    let shows = m.not(hides);
+    let valid = m.and(there, shows);
+    let ready = m.or(hides, output.ready);
+    m.connect_ready(from, "m", ready);
+    let moves = m.and(there, ready);
+    let more = m.not(last);
+    let cuts = m.or(skips, reaches);
+    let next_skips = m.and(cuts, more);
+    let less = m.sub(left, all);
+    for (register, next) in [(first_register, last), (left_register, less), (skip_register, next_skips)] {
+        m.set_next(register, next);
+        m.set_enable(register, moves);
+    }
+    m.drive_stream(output, &beat, valid);
+}
+
+/// The parser of clones, if ingress asks for any.
+pub(super) fn parser_of<'a>(stages: &'a [Stage], features: Features) -> Option<&'a Stage> {
+    stages.iter().find(|stage| features.clones_ingress && stage.part == crate::hardware::Part::Parser)
+}
+
+/// A stage that is there.
+pub(super) fn placed<'a, 'b>(stages: &[Option<&'b Placed<'a>>]) -> Vec<&'b Placed<'a>> {
+    stages.iter().copied().flatten().collect()
+}

@@ -1,0 +1,353 @@
+//! What ingress says of a frame, and what of it egress is given.
+
+use super::Reason;
+use super::again::{StartsAgain, spent};
+use super::build::{Header, Top, role_of};
+use super::clones::FateClone;
+use super::facts::needed;
+use super::shape::Shape;
+use super::stages::From;
+use crate::stage::{Input, Output};
+use millrace_midend::Verdict;
+use millrace_netlist::{ModuleBuilder, NodeId};
+use millrace_pipeline::{Home, Intrinsic, SlotId, Type};
+
+/// What ingress says of a frame.
+#[derive(Clone)]
+pub(super) struct Fate {
+    pub(super) header: Header,
+    /// A [`Reason`] to drop it.
+    pub(super) reason: NodeId,
+    pub(super) group: NodeId,
+    /// A bit for each port; 0: not asked for.
+    pub(super) ports: NodeId,
+    pub(super) port: NodeId,
+    pub(super) class: NodeId,
+    /// Headers that egress emits itself have none here.
+    pub(super) emitted: [NodeId; 3],
+    /// The inputs of later stages that come from ingress.
+    pub(super) kept: Vec<(Input, NodeId)>,
+    /// Whether it is resubmitted. Of a frame that is, what its tag keeps of the metadata; of others what ingress left there.
+    pub(super) again: Option<StartsAgain>,
+    pub(super) clone: Option<FateClone>,
+    /// The most bytes that the program lets it have; none: no frame is cut.
+    pub(super) most: Option<NodeId>,
+}
+
+impl Fate {
+    pub(super) fn of(top: &mut Top<'_>, header: Header) -> Fate {
+        let verdict = reason_by(top, From::Ingress);
+        let mut clone = FateClone::of_ingress(top, &header);
+        let is_clone = clone.as_ref().map(|clone| clone.is_clone);
+        let group = asked(top, Intrinsic::MulticastGroup, &header);
+        let ports = asked(top, Intrinsic::EgressPorts, &header);
+        let port = asked(top, Intrinsic::EgressSpec, &header);
+        let priority = asked(top, Intrinsic::Priority, &header);
+        let drop = asked(top, Intrinsic::Drop, &header);
+        let again = resubmission(top, &header, is_clone);
+        let m = &mut top.m;
+        let none = m.is(group, 0);
+        let drops = m.and(none, drop);
+        let (dropped, no) = (m.number(4, Reason::IngressDrop as u128), m.number(4, 0));
+        let of_program = m.mux(drops, dropped, no);
+        let fine = m.is(verdict, 0);
+        let of_program = match &again {
+            Some((asks, reason, _)) => m.mux(*asks, *reason, of_program),
+            None => of_program,
+        };
+        let mut reason = m.mux(fine, of_program, verdict);
+        if let Some(clone) = &mut clone {
+            clone.asks = m.and(clone.asks, fine);
+            let of_parser = reason_by(top, From::Parser);
+            reason = top.m.mux(clone.is_clone, of_parser, reason);
+        }
+        let m = &mut top.m;
+        let highest = m.number(8, u128::from(top.shape.queues - 1));
+        let above = m.lt(highest, priority);
+        let class = m.mux(above, highest, priority);
+        let class = m.slice(class, 0, top.shape.class_bits());
+        let emitted = match top.egress.stage.may_say(Output::Deparsed) {
+            true => [no; 3],
+            false => emitted(top, From::Ingress, is_clone),
+        };
+        let kept = kept(top, &header, is_clone);
+        let again = again.map(|(asks, why, values)| {
+            let m = &mut top.m;
+            let may = m.is(why, 0);
+            StartsAgain { asks: m.all(&[asks, may, fine]), values }
+        });
+        let most = top.shape.features.cuts.then(|| most(top, &header, is_clone));
+        Fate { header, reason, group, ports, port, class, emitted, kept, again, clone, most }
+    }
+
+    /// All of it but whether it is there.
+    pub(super) fn parts(&mut self) -> Vec<&mut NodeId> {
+        let Header { valid: _, port, slot, length, time, bank, tag } = &mut self.header;
+        let mut all = vec![bank, port, slot, length, time, &mut self.reason, &mut self.group];
+        all.extend([&mut self.ports, &mut self.port, &mut self.class]);
+        all.extend(&mut self.emitted);
+        all.extend(self.kept.iter_mut().map(|(_, value)| value));
+        all.extend(tag);
+        all.extend(&mut self.most);
+        if let Some(StartsAgain { asks, values }) = &mut self.again {
+            all.push(asks);
+            all.extend(values);
+        }
+        if let Some(FateClone { asks, is_clone, of_egress, session, values }) = &mut self.clone {
+            all.extend([asks, is_clone, of_egress, session]);
+            all.extend(values);
+        }
+        all
+    }
+
+    /// The same with other values.
+    pub(super) fn with(&self, valid: NodeId, values: &[NodeId]) -> Fate {
+        let mut other = self.clone();
+        other.header.valid = valid;
+        other.parts().into_iter().zip(values).for_each(|(part, value)| *part = *value);
+        other
+    }
+}
+
+/// What ingress asks the switch for.
+pub(super) fn asked(top: &mut Top<'_>, role: Intrinsic, header: &Header) -> NodeId {
+    let width = width_of(role.ty());
+    let Some(slot) = top.program.intrinsics.get(role) else { return top.m.number(width, 0) };
+    let value = top.output_by(From::Ingress, Output::Slot(slot));
+    match value.or_else(|| top.before_ingress(slot, header)) {
+        Some(value) => top.m.resize(value, width),
+        None => top.m.number(width, 0),
+    }
+}
+
+/// Whether a frame asks to be resubmitted, why it may not, and what its tag keeps.
+fn resubmission(
+    top: &mut Top<'_>,
+    header: &Header,
+    is_clone: Option<NodeId>,
+) -> Option<(NodeId, NodeId, Vec<NodeId>)> {
+    let tag = top.tag_of(header)?;
+    let asks = asked(top, Intrinsic::Resubmit, header);
+    let list = asked(top, Intrinsic::ResubmitList, header);
+    let after = top.after_stage(From::Ingress, |top, _, slot| top.before_ingress(slot, header));
+    let kept = top.kept_by(list, &after);
+    let is_spent = top.is_spent(&tag);
+    let m = &mut top.m;
+    let reason = spent(m, is_spent);
+    let asks = match is_clone {
+        Some(is_clone) => {
+            let other = m.not(is_clone);
+            m.and(asks, other)
+        }
+        None => asks,
+    };
+    let values = kept.iter().zip(after).zip(tag.values).map(|((kept, after), restored)| {
+        let of_ingress = m.mux(asks, *kept, after);
+        is_clone.map_or(of_ingress, |is_clone| m.mux(is_clone, restored, of_ingress))
+    });
+    let values = values.collect();
+    Some((asks, reason, values))
+}
+
+/// The most bytes that a frame may have by what a program asks for; 0 is nothing.
+pub(super) fn limit(m: &mut ModuleBuilder, asked: NodeId) -> NodeId {
+    let most = m.number(m.width(asked).max(Shape::LENGTH), u128::from(Shape::NO_LIMIT));
+    let asked = m.resize(asked, m.width(most));
+    let (none, above) = (m.is(asked, 0), m.lt(most, asked));
+    let unlimited = m.or(none, above);
+    let bytes = m.mux(unlimited, most, asked);
+    m.slice(bytes, 0, Shape::LENGTH)
+}
+
+fn most(top: &mut Top<'_>, header: &Header, is_clone: Option<NodeId>) -> NodeId {
+    let of_ingress = asked(top, Intrinsic::Truncate, header);
+    let of_ingress = limit(&mut top.m, of_ingress);
+    let Some(is_clone) = is_clone else { return of_ingress };
+    let slot = top.program.intrinsics.get(Intrinsic::Truncate);
+    let restored = slot.and_then(|slot| top.restored(slot, header));
+    let m = &mut top.m;
+    let of_clone = match restored {
+        Some(asked) => limit(m, asked),
+        None => m.number(Shape::LENGTH, u128::from(Shape::NO_LIMIT)),
+    };
+    m.mux(is_clone, of_clone, of_ingress)
+}
+
+/// The new headers that a stage says, their bytes, and the byte of the frame that follows them. A clone is the frame as it came.
+pub(super) fn emitted(top: &mut Top<'_>, from: From, is_clone: Option<NodeId>) -> [NodeId; 3] {
+    let (deparsed, bits) = (top.said_by(from, Output::Deparsed, 1), top.said_by(from, Output::Emitted, 8));
+    let lengths = [Output::EmittedLength, Output::PayloadFrom].map(|output| top.said_by(from, output, 32));
+    let (m, shape) = (&mut top.m, top.shape);
+    let place = shape.editor().place();
+    let width = shape.emitted.max(1) * 8;
+    let bits = match width - m.width(bits).min(width) {
+        0 => bits,
+        more => {
+            let zeros = m.number(more, 0);
+            m.concat(&[bits, zeros])
+        }
+    };
+    let counts = match is_clone {
+        Some(is_clone) => {
+            let other = m.not(is_clone);
+            m.and(deparsed, other)
+        }
+        None => deparsed,
+    };
+    let [length, from] = lengths.map(|value| {
+        let value = m.slice(value, 3, place);
+        let zero = m.number(place, 0);
+        m.mux(counts, value, zero)
+    });
+    [bits, length, from]
+}
+
+/// What a verdict means for the frame, as a [`Reason`].
+pub(super) fn reason_of(m: &mut ModuleBuilder, verdict: NodeId) -> NodeId {
+    let reasons = [
+        (Verdict::IngressDrop, Reason::IngressDrop),
+        (Verdict::EgressDrop, Reason::EgressDrop),
+        (Verdict::ParserError, Reason::ParserError),
+        (Verdict::Assert, Reason::Assert),
+        (Verdict::StepLimit, Reason::StepLimit),
+    ];
+    let choices: Vec<(NodeId, NodeId)> = reasons
+        .iter()
+        .map(|(number, reason)| (m.is(verdict, *number as u128), m.number(4, *reason as u128)))
+        .collect();
+    m.one_hot(4, &choices)
+}
+
+/// Why a stage drops the frame.
+pub(super) fn reason_by(top: &mut Top<'_>, from: From) -> NodeId {
+    let verdict = top.said_by(from, Output::Verdict, 4);
+    reason_of(&mut top.m, verdict)
+}
+
+pub(super) fn width_of(ty: Type) -> u32 {
+    match ty {
+        Type::Bool => 1,
+        Type::Bits(width) | Type::Varbit(width) => width,
+    }
+}
+
+/// What of ingress later stages need; of a clone, of its parser.
+fn kept(top: &mut Top<'_>, header: &Header, is_clone: Option<NodeId>) -> Vec<(Input, NodeId)> {
+    let mut kept = Vec::new();
+    for (input, width) in top.carried() {
+        let of_ingress = after_ingress(top, From::Ingress, input, header);
+        let of_clone = is_clone.and_then(|_| after_ingress(top, From::Parser, input, header));
+        let value = match (is_clone, of_ingress, of_clone) {
+            (_, None, None) => continue,
+            (None, Some(value), _) => value,
+            (_, of_ingress, of_clone) => {
+                let m = &mut top.m;
+                let mut sized = |value: Option<NodeId>| match value {
+                    Some(value) => m.resize(value, width),
+                    None => m.number(width, 0),
+                };
+                let (of_clone, of_ingress) = (sized(of_clone), sized(of_ingress));
+                is_clone.map_or(of_ingress, |is_clone| m.mux(is_clone, of_clone, of_ingress))
+            }
+        };
+        kept.push((input, top.m.resize(value, width)));
+    }
+    kept
+}
+
+/// What an input of a later stage is after ingress or the parser of a clone; none: that is told of each copy, or is 0.
+fn after_ingress(top: &mut Top<'_>, from: From, input: Input, header: &Header) -> Option<NodeId> {
+    match input {
+        Input::Length => Some(header.length),
+        Input::Now => Some(header.time),
+        Input::Rest(_) | Input::Parameters(_) => None,
+        Input::Cursor => Some(top.said_by(from, Output::Cursor, 32)),
+        Input::Valid(of) => Some(top.said_by(from, Output::Valid(of), 1)),
+        Input::SlotLength(slot) => Some(top.said_by(from, Output::SlotLength(slot), 32)),
+        Input::Slot(slot) => slot_after_ingress(top, from, slot, header),
+    }
+}
+
+fn slot_after_ingress(top: &mut Top<'_>, from: From, slot: SlotId, header: &Header) -> Option<NodeId> {
+    let role = role_of(top.program, slot);
+    if role == Some(Intrinsic::PacketLength) {
+        return Some(length_now(top, from, header));
+    }
+    if top.program.reset_at_egress.contains(&slot) || role.is_some_and(is_told_of_copies) {
+        return None;
+    }
+    if from == From::Parser && starts_at_clones(top, slot) {
+        return top.restored(slot, header);
+    }
+    let written = top.output_by(from, Output::Slot(slot));
+    let told = from == From::Ingress || role.is_some();
+    written.or_else(|| top.before_ingress(slot, header).filter(|_| told))
+}
+
+/// Whether a slot starts again in a clone, but for what a list keeps.
+pub(super) fn starts_at_clones(top: &Top<'_>, slot: SlotId) -> bool {
+    let staying = [Intrinsic::IngressPort, Intrinsic::IngressTimestamp, Intrinsic::ParserError];
+    let program = top.program;
+    program.slots[slot].home == Home::Metadata
+        && !staying.iter().any(|role| program.intrinsics.get(*role) == Some(slot))
+        && !program.stacks.values().any(|stack| stack.next == slot)
+}
+
+/// Whether egress finds something else in a slot of that role than what ingress left.
+pub(super) fn is_told_of_copies(role: Intrinsic) -> bool {
+    matches!(
+        role,
+        Intrinsic::Drop
+            | Intrinsic::Clone
+            | Intrinsic::CloneSession
+            | Intrinsic::CloneList
+            | Intrinsic::Recirculate
+            | Intrinsic::RecirculateList
+            | Intrinsic::PacketPath
+            | Intrinsic::EgressPort
+            | Intrinsic::EgressRid
+            | Intrinsic::EnqueueTimestamp
+            | Intrinsic::EnqueueDepth
+            | Intrinsic::QueueDelay
+            | Intrinsic::DequeueDepth
+            | Intrinsic::QueueId
+            | Intrinsic::EgressTimestamp
+    )
+}
+
+/// The bytes of the frame, with headers that became valid or invalid since it was parsed.
+fn length_now(top: &mut Top<'_>, from: From, header: &Header) -> NodeId {
+    let mut bits = top.m.number(32, 0);
+    for (id, of) in &top.program.headers {
+        let valid = top.said_by(from, Output::Valid(id), 1);
+        let mut own = top.m.number(32, 0);
+        for slot in &of.fields {
+            let Home::Header { .. } = top.program.slots[*slot].home else { continue };
+            let width = match top.program.slots[*slot].ty {
+                Type::Varbit(_) => top.said_by(from, Output::SlotLength(*slot), 32),
+                ty => top.m.number(32, u128::from(width_of(ty))),
+            };
+            own = top.m.add(own, width);
+        }
+        let m = &mut top.m;
+        let zero = m.number(32, 0);
+        let own = m.mux(valid, own, zero);
+        bits = m.add(bits, own);
+    }
+    let parsed = top.said_by(from, Output::ParsedBits, 32);
+    let m = &mut top.m;
+    let (now, before) = (m.shr_by(bits, 3), m.shr_by(parsed, 3));
+    let length = m.resize(header.length, 32);
+    let more = m.add(length, now);
+    let short = m.lt(more, before);
+    let (zero, rest) = (m.number(32, 0), m.sub(more, before));
+    m.mux(short, zero, rest)
+}
+
+impl Top<'_> {
+    /// The inputs of the stages after ingress, each once, with their bits.
+    pub(super) fn carried(&self) -> Vec<(Input, u32)> {
+        let stage = self.egress.stage;
+        needed(stage).into_iter().map(|at| stage.dataflow.inputs[at]).collect()
+    }
+}
