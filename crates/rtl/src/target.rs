@@ -57,7 +57,7 @@ impl Target {
                 margin: 1000,
                 inputs: 4,
                 level: 800,
-                chain: 450,
+                chain: 1100,
                 less: 1800,
                 carry: 23,
                 choice: 500,
