@@ -1,7 +1,7 @@
 //! The memories of a unit, and where software finds their words.
 
 use super::slices::slices;
-use super::{GROUP, Kind, STASH, TableUnit};
+use super::{GROUP, Kind, TableUnit};
 use millrace_netlist::address_width;
 
 /// A memory of a unit. Its word `index` of a bank has the address `2 * (base + index) + bank` at the port of the unit.
@@ -54,7 +54,8 @@ impl TableUnit {
             Kind::Hash { memories, bits, .. } => {
                 (0..memories)
                     .for_each(|way| areas.add(&format!("entries{way}"), 1 << bits, 1 + key + stored));
-                (0..STASH).for_each(|place| areas.add(&format!("stash{place}"), 1, 1 + key + stored));
+                (0..self.kind.stash())
+                    .for_each(|place| areas.add(&format!("stash{place}"), 1, 1 + key + stored));
                 areas.add("seed", 1, key);
             }
             Kind::Tree { entries, keys } => {

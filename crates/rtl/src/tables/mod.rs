@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | all entries const | [`Kind::Constant`] | comparisons with constants, no memory |
 //! | exact, at most [`DIRECT_BITS`] bits | [`Kind::Direct`] | a memory with a word for each key |
-//! | exact | [`Kind::Hash`] | memories with a hash each and a stash; software places entries by moving others (cuckoo hashing) |
+//! | exact | [`Kind::Hash`] | memories with a hash each, and a stash where they are nearly full; software places entries by moving others (cuckoo hashing) |
 //! | one field of prefixes or ranges, others exact | [`Kind::Tree`] | a search tree over the places where the answer changes, a level after the other |
 //! | any other, and few prefixes | [`Kind::Tcam`] | memories that parts of the key address, with a bit for each entry |
 //!
@@ -45,8 +45,10 @@ use millrace_pipeline::{MatchKind, Program, Table, TableId};
 pub const DIRECT_BITS: u32 = 10;
 /// Const entries that become logic; where there are more, they are in memory.
 pub const CONSTANT: usize = 256;
-/// Entries of a hash unit that are compared with each key, next to those in memories.
+/// Entries of a hash unit that are compared with each key, next to those in memories, unless these are mostly empty.
 pub const STASH: u32 = 4;
+/// Bits of the address of a block memory that is as wide as possible, without the bank.
+pub const BLOCK_BITS: u32 = 8;
 /// Up to so many entries the parts of a key address lookup tables, above block memory. Prefixes are in a tree then.
 pub const FEW: u64 = 64;
 /// The most entries of a unit that compares all of them, unless a capacity is asked for.
@@ -100,6 +102,33 @@ impl Kind {
             Kind::Tree { .. } => "tree",
             Kind::Tcam { block: true, .. } => "tcam",
             Kind::Tcam { block: false, .. } => "small tcam",
+        }
+    }
+
+    /// The memories of a unit with hashes for so many entries.
+    ///
+    /// A block memory has its words whether they are in use or not, so small units have few memories that are mostly empty: a memory
+    /// less is a comparison less with each key, and where three of four words are free, some seed has a place for each key without a
+    /// stash. In large units nine tenths of the words are in use at most, in four to eight memories, so that few more words are there
+    /// than that.
+    fn hash(entries: u32) -> Kind {
+        let (memories, bits) = match entries {
+            0..=128 => (2, BLOCK_BITS),
+            129..=384 => (3, BLOCK_BITS),
+            _ => {
+                let words = (entries * 10).div_ceil(9);
+                let bits = (words / 4).ilog2();
+                (words.div_ceil(1 << bits).max(4), bits)
+            }
+        };
+        Kind::Hash { memories, bits, entries }
+    }
+
+    /// Entries that are compared with each key.
+    pub(crate) fn stash(self) -> u32 {
+        match self {
+            Kind::Hash { memories, bits, entries } if 4 * entries > memories << bits => STASH,
+            _ => 0,
         }
     }
 }
@@ -276,14 +305,7 @@ fn kind(table: &Table, fields: &[(u32, MatchKind)], capacity: Option<u64>) -> Ki
         fields.iter().map(|(_, kind)| *kind).filter(|kind| *kind != MatchKind::Exact).collect();
     match others[..] {
         [] if bits <= DIRECT_BITS => Kind::Direct,
-        [] => {
-            let entries = wanted(SEARCHED);
-            // At most nine tenths of the words are in use; from four to eight memories, so that few more words are there than that.
-            let words = (entries * 10).div_ceil(9);
-            let bits = (words / 4).max(4).ilog2();
-            let memories = words.div_ceil(1 << bits).max(4) as u32;
-            Kind::Hash { memories, bits, entries: entries as u32 }
-        }
+        [] => Kind::hash(wanted(SEARCHED) as u32),
         [MatchKind::Lpm | MatchKind::Range] if wanted(SEARCHED) > FEW => {
             Kind::Tree { entries: wanted(SEARCHED) as u32, keys: layout::keys_of_node(bits) }
         }

@@ -1,8 +1,8 @@
 //! Places of exact keys: cuckoo hashing with a stash, and another seed where both are full.
 
 use super::{Image, key};
+use crate::tables::TableUnit;
 use crate::tables::hardware::{LANE, hash_mask};
-use crate::tables::{STASH, TableUnit};
 use millrace_pipeline::Bits;
 use millrace_state::EntryView;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,6 +30,8 @@ struct Hashes {
     width: u32,
     memories: u32,
     bits: u32,
+    /// Places of the stash.
+    stash: usize,
     /// By memory and bit.
     masks: Vec<Vec<u64>>,
     seed: Bits,
@@ -75,11 +77,11 @@ fn seed(width: u32, attempt: u64) -> Bits {
 
 impl Placed {
     pub(super) fn new(unit: &TableUnit, memories: u32, bits: u32) -> Placed {
-        let width = unit.key();
+        let (width, stash) = (unit.key(), unit.kind.stash() as usize);
         let numbers = (0..memories).flat_map(|way| (0..bits).map(move |bit| (way, bit)));
         let masks = numbers.map(|(way, bit)| hash_mask(width, way, bit).limbs().collect()).collect();
-        let hashes = Hashes { width, memories, bits, masks, seed: seed(width, 0) };
-        let places = ((memories as usize) << bits) + STASH as usize;
+        let hashes = Hashes { width, memories, bits, stash, masks, seed: seed(width, 0) };
+        let places = ((memories as usize) << bits) + stash;
         Placed { hashes, at: vec![None; places], places: FxHashMap::default(), attempt: 0 }
     }
 
@@ -114,7 +116,7 @@ impl Placed {
             };
             image.set(area, index as u32, word);
         }
-        image.set(memories + STASH as usize, 0, self.hashes.seed.clone());
+        image.set(memories + self.hashes.stash, 0, self.hashes.seed.clone());
         Some(())
     }
 
@@ -131,7 +133,7 @@ impl Placed {
 
     /// Takes keys out of the stash that have a place in the memories now.
     fn fill_stash_less(&mut self) {
-        let first = self.at.len() - STASH as usize;
+        let first = self.at.len() - self.hashes.stash;
         for place in first..self.at.len() {
             if let Some(key) = self.at[place].clone()
                 && let Some(path) = self.path(&key)
@@ -151,7 +153,7 @@ impl Placed {
             self.follow(&path, key.clone());
             return true;
         }
-        let first = self.at.len() - STASH as usize;
+        let first = self.at.len() - self.hashes.stash;
         let free = (first..self.at.len()).find(|place| self.at[*place].is_none());
         if let Some(place) = free {
             self.at[place] = Some(key.clone());

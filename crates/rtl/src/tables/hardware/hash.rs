@@ -1,11 +1,10 @@
-//! Exact keys: a memory for each hash, and a stash that is compared with every key.
+//! Exact keys: a memory for each hash, and in full units a stash that is compared with every key.
 //!
 //! A hash is a matrix of random bits times the key, to which first, in parts of 32 bits, a number is added that software chooses (the
 //! *seed*). The sum is what makes hashes with another seed different ones: without it, keys that meet in all memories, of which there are
 //! many once keys are longer than all hashes together, would meet there for each choice of the seed.
 
 use super::{Found, Making};
-use crate::tables::STASH;
 use millrace_netlist::NodeId;
 use millrace_pipeline::Bits;
 
@@ -49,7 +48,7 @@ impl Making<'_> {
             words.push(self.m.delayed(&format!("word{way}"), word, None));
         }
         // The stash is read when the memories have given their words.
-        words.extend((0..STASH).map(|place| {
+        words.extend((0..self.unit.kind.stash()).map(|place| {
             let word = self.word(&format!("stash{place}"), 4);
             self.m.delayed(&format!("stash{place}_word"), word, None)
         }));
