@@ -93,8 +93,9 @@ impl Fate {
             all.push(asks);
             all.extend(values);
         }
-        if let Some(FateClone { asks, is_clone, of_egress, session, values }) = &mut self.clone {
+        if let Some(FateClone { asks, is_clone, of_egress, session, values, parsed }) = &mut self.clone {
             all.extend([asks, is_clone, of_egress, session]);
+            all.extend(parsed);
             all.extend(values);
         }
         all
@@ -238,6 +239,8 @@ fn kept(top: &mut Top<'_>, header: &Header, is_clone: Option<NodeId>) -> Vec<(In
         let of_ingress = after_ingress(top, From::Ingress, input, header);
         let of_clone = is_clone.and_then(|_| after_ingress(top, From::Parser, input, header));
         let value = match (is_clone, of_ingress, of_clone) {
+            // Clones of egress may have there what frames of ingress have not.
+            (_, None, None) if top.shape.features.clones_egress => top.m.number(width, 0),
             (_, None, None) => continue,
             (None, Some(value), _) => value,
             (_, of_ingress, of_clone) => {
@@ -347,7 +350,23 @@ fn length_now(top: &mut Top<'_>, from: From, header: &Header) -> NodeId {
 impl Top<'_> {
     /// The inputs of the stages after ingress, each once, with their bits.
     pub(super) fn carried(&self) -> Vec<(Input, u32)> {
-        let stage = self.egress.stage;
-        needed(stage).into_iter().map(|at| stage.dataflow.inputs[at]).collect()
+        let mut all: Vec<(Input, u32)> = Vec::new();
+        for placed in [Some(&self.egress), self.tail.as_ref()].into_iter().flatten() {
+            let inputs = &placed.stage.dataflow.inputs;
+            let needed = needed(placed.stage).into_iter().map(|at| inputs[at]);
+            let new = needed.filter(|(input, _)| !all.iter().any(|(other, _)| other == input));
+            let new: Vec<(Input, u32)> = new.collect();
+            all.extend(new);
+        }
+        if self.shape.features.clones_egress {
+            // The length of a clone has those of all headers.
+            let fields = self.program.headers.values().flat_map(|header| &header.fields);
+            let varbits = fields.filter(|slot| matches!(self.program.slots[**slot].ty, Type::Varbit(_)));
+            let lengths = varbits.map(|slot| (Input::SlotLength(*slot), 32));
+            let new = lengths.filter(|(input, _)| !all.iter().any(|(other, _)| other == input));
+            let new: Vec<(Input, u32)> = new.collect();
+            all.extend(new);
+        }
+        all
     }
 }

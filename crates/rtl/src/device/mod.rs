@@ -21,6 +21,7 @@ mod bench;
 mod build;
 mod bus;
 mod clones;
+mod clones_of_egress;
 mod control;
 mod copies;
 mod cycles;

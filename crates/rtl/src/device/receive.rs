@@ -12,7 +12,8 @@ use millrace_netlist::{Design, ModuleBuilder, ModuleId, NodeId, RegisterId, Stre
 pub(super) const COUNTERS: [&str; 4] = ["frames", "bad", "oversize", "no_buffer"];
 
 /// The module of a receiving side. Inputs: the stream `s`; `whole`, when headers have to wait for the end of the frame; `grant`;
-/// `release` and `keep` with `slot`: its copies are made, one more copy waits; for each output port `doneN` with `slotN`, and `readN`
+/// `release` and `keep` with `slot`: its copies are made, one more copy waits; where egress clones `more` and `less` with `slot`: a clone
+/// waits, all copies of one are made; for each output port `doneN` with `slotN`, and `readN`
 /// with `addressN`. Outputs: `request` with `window`, `length`, `header_slot`; `written` and `writing`; `dataN`. Where frames start
 /// again: with the input `tag` of the frame that comes, the outputs `header_tag`, and `lost`: a header does not ask.
 pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) -> ModuleId {
@@ -247,6 +248,8 @@ struct Slots {
     release: NodeId,
     keep: NodeId,
     slot: NodeId,
+    /// One more copy waits, and one less, where frames are cloned in egress.
+    clones: Option<(NodeId, NodeId)>,
     done: Vec<(NodeId, NodeId)>,
 }
 
@@ -256,12 +259,13 @@ impl Slots {
         let (there_register, is_there) = m.register("is_there", 1, Some(0));
         let (release, keep) = (m.input("release", 1), m.input("keep", 1));
         let slot = m.input("slot", shape.slot_bits());
+        let clones = shape.features.clones_egress.then(|| (m.input("more", 1), m.input("less", 1)));
         let done = (0..shape.sides())
             .map(|port| {
                 (m.input(&format!("done{port}"), 1), m.input(&format!("slot{port}"), shape.slot_bits()))
             })
             .collect();
-        Slots { current, is_there, current_register, there_register, release, keep, slot, done }
+        Slots { current, is_there, current_register, there_register, release, keep, slot, clones, done }
     }
 
     /// Whether each slot is written to.
@@ -311,6 +315,12 @@ impl Slots {
             let kept = m.and(is_told, self.keep);
             let kept = m.resize(kept, Shape::REFS);
             let mut count = m.add(*refs, kept);
+            if let Some((more, less)) = self.clones {
+                let (more, less) = (m.and(is_told, more), m.and(is_told, less));
+                let (more, less) = (m.resize(more, Shape::REFS), m.resize(less, Shape::REFS));
+                count = m.add(count, more);
+                count = m.sub(count, less);
+            }
             for (done, slot) in &self.done {
                 let same = m.is(*slot, at);
                 let left = m.and(same, *done);

@@ -15,6 +15,8 @@ pub(super) enum From {
     /// The parser of clones.
     Parser,
     Egress,
+    /// What is left of egress after a clone.
+    Tail,
 }
 
 impl Top<'_> {
@@ -24,6 +26,7 @@ impl Top<'_> {
             From::Ingress => &self.ingress,
             From::Parser => self.parser.as_ref()?,
             From::Egress => &self.egress,
+            From::Tail => self.tail.as_ref()?,
         };
         placed.output(&mut self.m, output)
     }
@@ -107,12 +110,6 @@ impl<'a> Placed<'a> {
     pub(super) fn output(&self, m: &mut ModuleBuilder, output: Output) -> Option<NodeId> {
         let at = self.stage.dataflow.outputs.iter().position(|(of, _)| *of == output)?;
         Some(m.output_of(self.instance, &self.stage.ports.outputs[at]))
-    }
-
-    /// What it says, or 0.
-    pub(super) fn said(&self, m: &mut ModuleBuilder, output: Output, width: u32) -> NodeId {
-        let value = self.output(m, output);
-        value.unwrap_or_else(|| m.number(width, 0))
     }
 }
 
