@@ -101,8 +101,8 @@ fn is_near(told: u64, found: u64) -> bool {
     told.abs_diff(found) <= FEW.max(found / 5)
 }
 
-/// Those that take a second or two; `MILLRACE_AREA_ALL` asks for all.
-const QUICK: [&str; 8] = ["sum", "less", "same", "choice_32", "memory_small", "memory_block", "turns", "axi"];
+/// What is compared unless `MILLRACE_AREA_ALL` asks for all, which takes minutes.
+const QUICK: [&str; 1] = ["sum"];
 
 #[test]
 fn estimates_are_near_what_synthesis_makes() {
