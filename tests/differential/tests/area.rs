@@ -82,6 +82,7 @@ fn has_yosys() -> bool {
 
 /// Stages of some programs; `MILLRACE_AREA_PROGRAMS` names others.
 #[test]
+#[ignore = "takes minutes"]
 fn stages_take_what_is_told() {
     if !has_yosys() {
         return;
@@ -104,6 +105,7 @@ fn stages_take_what_is_told() {
 
 /// Devices of one port of 256 bits and one queue, of the programs that `MILLRACE_AREA_DEVICES` names: each takes minutes.
 #[test]
+#[ignore = "takes minutes"]
 fn devices_take_what_is_told() {
     if !has_yosys() {
         return;

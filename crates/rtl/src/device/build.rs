@@ -5,7 +5,8 @@ use super::clones::{Features, check_parser, parser_of, placed, tail_of};
 use super::control::{Control, Software, quantum_at_start};
 use super::copies::{Copies, Copy, copies};
 use super::facts::{Length, length_use, needed, who_reads_length};
-use super::fate::Fate;
+use super::fate::{Fate, may_drop};
+use super::headers::{Headers, emitted_bytes};
 use super::leave::{Leaving, leave};
 use super::receive::{self, receive};
 use super::report::{DeviceReport, PartsLatency};
@@ -84,7 +85,13 @@ impl Device {
         let again = Tag::of(&program, (ingress, egress), (options.ports, features)).map_err(refuse)?;
         let tag = again.as_ref().map_or(0, Tag::sent);
         let emitted = emitted.max(tail.map_or(0, emitted_bytes));
-        let shape = Shape::new(&options, window, emitted, (tag, features));
+        let headers = Headers::new(
+            (&program, ingress, egress),
+            (window, emitted),
+            (again.as_ref(), features),
+            options.width,
+        );
+        let shape = Shape::new(&options, headers, (tag, features));
         let stages = (ingress, egress, [parser, tail]);
         let (design, software) =
             Top::build((hardware, &options), &program, stages, (&shape, whole.is_some(), again));
@@ -218,16 +225,6 @@ fn whole_frames(program: &Program, ingress: &Stage, egress: &Stage) -> Option<St
     None
 }
 
-/// The most bytes of new headers.
-fn emitted_bytes(stage: &Stage) -> u32 {
-    let graph = &stage.dataflow.graph;
-    let of = |output: Output| stage.dataflow.outputs.iter().find(|(other, _)| *other == output);
-    match of(Output::Emitted) {
-        Some((_, wire)) => graph.width(*wire).div_ceil(8),
-        None => 0,
-    }
-}
-
 /// The top while it is built.
 pub(super) struct Top<'a> {
     pub(super) m: ModuleBuilder,
@@ -321,7 +318,10 @@ impl<'a> Top<'a> {
         let (credit_register, credit) = top.m.register("outstanding", 16, Some(0));
         let (header, window) = top.headers(&mut design, &receives, (credit, depth, admits));
         let header_port = header.port;
-        let fate = top.run_ingress(header, window);
+        let mut fate = top.run_ingress(header, window);
+        if shape.headers.are_shared {
+            top.share(&mut fate, &sends);
+        }
         let Copies { copy, consumed, of_bank, clones } = copies(&mut top, fate, depth);
         let m = &mut top.m;
         let ready = top.ingress.ready(m);
@@ -557,6 +557,26 @@ impl<'a> Top<'a> {
         Fate::of(self, header)
     }
 
+    /// Keeps the new headers of each frame, in a memory of which each sending side reads a copy of its own.
+    ///
+    /// They are there from the end of ingress, before the first copy goes to a queue, until the last has left, since the slot is in use
+    /// until then. So none is read while it is written.
+    fn share(&mut self, fate: &mut Fate, sends: &[InstanceId]) {
+        let (m, shape) = (&mut self.m, self.shape);
+        let memory = m.memory("emitted", shape.emitted_bits(), shape.ports * shape.slots, Vec::new());
+        m.promise_no_collision(memory);
+        let place = m.concat(&[fate.header.port, fate.header.slot]);
+        let place = m.resize(place, shape.place_bits());
+        let bits = m.resize(fate.emitted[0], shape.emitted_bits());
+        m.write(memory, fate.header.valid, place, bits);
+        fate.emitted[0] = m.number(shape.emitted_bits(), 0);
+        for send in sends {
+            let (fetch, place) = (m.output_of(*send, "fetch"), m.output_of(*send, "place"));
+            let bits = m.read_clocked(memory, place, Some(fetch));
+            m.connect(*send, "emitted", bits);
+        }
+    }
+
     /// Whether no frame in the device meets another bank than those that come: none is between ingress and its last copy, none waits for
     /// egress, and what was in egress when that was not so has left.
     fn settled(
@@ -610,6 +630,7 @@ impl<'a> Top<'a> {
 
     /// Puts copies in the queue of their port, and tells the receiving side what becomes of its slot.
     fn queue(&mut self, receives: &[InstanceId], sends: &[InstanceId], leaving: &Leaving) {
+        let may_drop = Reason::DROPS.map(|reason| may_drop(self, reason));
         let (m, shape) = (&mut self.m, self.shape);
         let Copy { header, port, class, last, .. } = leaving.copy;
         let (mut accepted, mut wanted) = (Vec::new(), Vec::new());
@@ -623,11 +644,10 @@ impl<'a> Top<'a> {
             };
             m.connect(*send, "class", own_class);
             m.connect(*send, "bytes", leaving.bytes);
-            let entry =
-                [leaving.emitted, leaving.emitted_bytes, leaving.payload_from, header.port, header.slot];
-            for ((name, _), value) in
-                fields(shape, Side::Port).iter().zip(entry.into_iter().chain(leaving.most))
-            {
+            let entry = [header.port, header.slot, leaving.emitted_bytes, leaving.payload_from];
+            let emitted = (!shape.headers.are_shared).then_some(leaving.emitted);
+            let entry = entry.into_iter().chain(emitted).chain(leaving.most);
+            for ((name, _), value) in fields(shape, Side::Port).iter().zip(entry) {
                 m.connect(*send, name, value);
             }
             accepted.push(m.output_of(*send, "accepted"));
@@ -648,13 +668,14 @@ impl<'a> Top<'a> {
             Reason::NoCloneSession => clones,
             _ => true,
         };
-        for drop in Reason::DROPS.into_iter().filter(can_be) {
+        for (drop, may) in Reason::DROPS.into_iter().zip(may_drop).filter(|(drop, _)| can_be(drop)) {
             let is = m.is(reason, drop as u128);
             let event = m.and(is, happened);
             let name = format!("drop_{}", drop.name());
             let count = match (&leaving.cloned, drop) {
                 (Some(cloned), Reason::QueueFull) => counted_both(m, &name, event, cloned.lost),
-                _ => crate::parts::counted(m, &name, event),
+                _ if may => crate::parts::counted(m, &name, event),
+                _ => m.number(32, 0),
             };
             self.control.shows(&format!("drops.{}", drop.name()), count);
         }

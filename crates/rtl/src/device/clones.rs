@@ -271,7 +271,7 @@ impl Top<'_> {
             let value = m.resize(value, *width);
             given.insert(port.clone(), later(m, &format!("clone_input{at}"), value, waits, None));
         }
-        if let Some(parser) = &self.parser {
+        if let Some(parser) = &mut self.parser {
             parser.connect(m, &given);
         }
     }

@@ -60,8 +60,15 @@ pub(super) fn copies(top: &mut Top<'_>, fate: Fate, depth: u32) -> Copies {
     let mut fate = fate;
     let values: Vec<NodeId> = fate.parts().into_iter().map(|part| *part).collect();
     let m = &mut top.m;
-    let widths: Vec<u32> = values.iter().map(|value| m.width(*value)).collect();
-    let all = m.concat(&values);
+    // What is always the same, or is there twice, does not wait, but where clones of egress do, which may have something else there.
+    let mut stored: Vec<NodeId> = values.clone();
+    if !top.shape.features.clones_egress {
+        stored.retain(|value| m.as_constant(*value).is_none());
+        stored.sort_unstable();
+        stored.dedup();
+    }
+    let widths: Vec<u32> = stored.iter().map(|value| m.width(*value)).collect();
+    let all = m.concat(&stored);
     let waiting = m.memory("frames_to_copy", m.width(all), depth, Vec::new());
     let bits = address_width(depth);
     let (head_register, head) = m.register("copy_head", bits, Some(0));
@@ -84,13 +91,17 @@ pub(super) fn copies(top: &mut Top<'_>, fate: Fate, depth: u32) -> Copies {
         None => first,
     };
     let mut high = m.width(first);
-    let parts: Vec<NodeId> = widths
+    let mut parts: Vec<NodeId> = widths
         .iter()
         .map(|width| {
             high -= width;
             m.slice(first, high, *width)
         })
         .collect();
+    if !top.shape.features.clones_egress {
+        let of = |value: &NodeId| stored.binary_search(value).map_or(*value, |at| parts[at]);
+        parts = values.iter().map(of).collect();
+    }
     let fate_now = fate.with(there, &parts);
 
     // A copy stays until egress takes it.
@@ -137,12 +148,12 @@ impl Copy {
     /// All of it but whether it is there, each with a name.
     fn parts(&mut self) -> Vec<(String, &mut NodeId)> {
         let Header { valid: _, port, slot, length, time, bank, tag } = &mut self.header;
+        let time = tag.is_some().then_some(("time", time));
         let [bits, bytes, from] = &mut self.emitted;
         let own = [
             ("from", port),
             ("slot", slot),
             ("length", length),
-            ("time", time),
             ("bank", bank),
             ("reason", &mut self.reason),
             ("port", &mut self.port),
@@ -160,7 +171,7 @@ impl Copy {
             all.into_iter().chain(parsed.as_mut().map(|parsed| ("parsed", parsed)))
         });
         let most = self.most.iter_mut().flat_map(|[cut, asked]| [("most", cut), ("most_asked", asked)]);
-        let all = own.into_iter().chain(may_be).chain(clone).chain(most);
+        let all = own.into_iter().chain(time).chain(may_be).chain(clone).chain(most);
         let all = all.map(|(name, part)| (name.to_owned(), part));
         let given = (0..).zip(&mut self.given);
         let given = given.map(|(at, (_, value)): (usize, _)| (format!("input{at}"), value));
@@ -193,7 +204,10 @@ impl Copy {
 /// A copy of the frame, and whether it is the last one.
 fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
     let turn = turn(top, fate);
-    let member = group_member(top, fate, turn.as_ref());
+    let member = match top.shape.headers.has_groups {
+        true => group_member(top, fate, turn.as_ref()),
+        false => no_member(&mut top.m),
+    };
     let of_set = port_of_set(top, fate);
     let m = &mut top.m;
     let fine = m.is(fate.reason, 0);
@@ -223,7 +237,8 @@ fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
         let of_clone = m.mux(turn.by_list, fate.reason, reason);
         reason = m.mux(turn.decides, turn.reason, of_clone);
     }
-    let port = m.mux(by_set, of_set.port, fate.port);
+    let port = m.resize(fate.port, 32);
+    let port = m.mux(by_set, of_set.port, port);
     let port = m.mux(by_group, member.port, port);
     let none = m.number(16, 0);
     let rid = m.mux(by_group, member.rid, none);
@@ -403,6 +418,13 @@ struct Member {
     next: NodeId,
 }
 
+/// Of a program that asks for no group.
+fn no_member(m: &mut ModuleBuilder) -> Member {
+    let (register, _) = m.register("copies_made", 1, Some(0));
+    let (reason, port, rid) = (m.number(4, 0), m.number(32, 0), m.number(16, 0));
+    Member { reason, port, rid, last: m.number(1, 1), register, next: m.number(1, 0) }
+}
+
 /// Groups and nodes are words as [`crate::groups`] has them.
 fn group_member(top: &mut Top<'_>, fate: &Fate, turn: Option<&Turn>) -> Member {
     let m = &mut top.m;
@@ -420,7 +442,7 @@ fn group_member(top: &mut Top<'_>, fate: &Fate, turn: Option<&Turn>) -> Member {
     }
     let bank = fate.header.bank;
     let (register, at) = m.register("copies_made", node_bits + 1, Some(0));
-    let low = m.slice(fate.group, 0, at_bits);
+    let low = m.resize(fate.group, at_bits);
     let low = m.concat(&[low, bank]);
     let word = m.read(groups, low);
     let exists = m.bit(word, 2 * node_bits + 1);
@@ -429,7 +451,8 @@ fn group_member(top: &mut Top<'_>, fate: &Fate, turn: Option<&Turn>) -> Member {
     let first = m.slice(word, 0, node_bits);
     let count = m.slice(word, node_bits, node_bits + 1);
     let most = m.number(32, u128::from(GROUPS));
-    let inside = m.lt(fate.group, most);
+    let group = m.resize(fate.group, 32);
+    let inside = m.lt(group, most);
     let exists = m.and(exists, inside);
     let offset = m.slice(at, 0, node_bits);
     let place = m.add(first, offset);
@@ -461,14 +484,15 @@ struct OfSet {
 
 fn port_of_set(top: &mut Top<'_>, fate: &Fate) -> OfSet {
     let m = &mut top.m;
-    let (register, served) = m.register("ports_served", 64, Some(0));
+    let width = m.width(fate.ports);
+    let (register, served) = m.register("ports_served", width, Some(0));
     let open = m.not(served);
     let left = m.and(fate.ports, open);
-    let zero = m.number(64, 0);
+    let zero = m.number(width, 0);
     let negative = m.sub(zero, left);
     let lowest = m.and(left, negative);
     let bits: Vec<(NodeId, NodeId)> =
-        (0..64).map(|at| (m.bit(lowest, at), m.number(32, at.into()))).collect();
+        (0..width).map(|at| (m.bit(lowest, at), m.number(32, at.into()))).collect();
     let port = m.one_hot(32, &bits);
     let next = m.or(served, lowest);
     let others = m.xor(left, lowest);

@@ -173,7 +173,7 @@ fn clone(top: &mut Top<'_>, clones: &ClonesWait, copy: Copy, ended: &mut Ended) 
         let value = value.unwrap_or_else(|| top.m.number(*width, 0));
         given.insert(port.clone(), top.m.resize(value, *width));
     }
-    if let Some(tail) = &top.tail {
+    if let Some(tail) = &mut top.tail {
         tail.connect(&mut top.m, &given);
     }
     for (at, part) in ended.parts().into_iter().enumerate() {
@@ -241,6 +241,6 @@ fn most(m: &mut ModuleBuilder, copy: &Copy, ended: &Ended) -> Option<NodeId> {
 fn resized(top: &mut Top<'_>, [bits, length, from]: [NodeId; 3]) -> [NodeId; 3] {
     let (m, shape) = (&mut top.m, top.shape);
     let place = shape.editor().place();
-    let bits = m.resize(bits, shape.emitted.max(1) * 8);
+    let bits = m.resize(bits, shape.emitted_bits());
     [bits, m.resize(length, place), m.resize(from, place)]
 }

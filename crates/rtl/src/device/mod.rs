@@ -27,6 +27,7 @@ mod copies;
 mod cycles;
 mod facts;
 mod fate;
+mod headers;
 mod leave;
 mod macs;
 mod receive;
