@@ -1,7 +1,7 @@
 //! What a design takes of an FPGA, as an estimate: lookup tables, flip-flops, memory.
 //!
-//! The design is made gates of single bits ([`bits`]), of which those count that an output or state depends on, and these are put in lookup
-//! tables ([`cover`]) as tools for synthesis do. Carry chains, block memory, memory in lookup tables and shift registers are what Yosys
+//! The design is made gates of single bits (`bits`), of which those count that an output or state depends on, and these are put in lookup
+//! tables (`cover`) as tools for synthesis do. Carry chains, block memory, memory in lookup tables and shift registers are what Yosys
 //! makes of them. `tests/rtl/calibrate --area` puts estimates next to what Yosys says.
 
 mod bits;
