@@ -3,9 +3,9 @@
 
 use crate::groups::{GroupWords, Groups, Sessions, TooMany};
 use crate::objects::{Changes, Synced};
-use crate::tables::{Contents, Full, TableUnit};
+use crate::tables::{Contents, Full, Numbers, TableUnit};
 use crate::units::Objects;
-use millrace_pipeline::Bits;
+use millrace_pipeline::{Bits, TableId};
 use millrace_state::State;
 use std::fmt;
 
@@ -91,6 +91,12 @@ impl Driver {
         self.tables.iter().map(|(_, contents)| contents.unit())
     }
 
+    /// The numbers of the entries of a table; none: they are their indices, or its unit tells none.
+    pub(crate) fn numbers(&self, table: TableId) -> Option<&Numbers> {
+        let of = self.tables.iter().find(|(_, contents)| contents.unit().table == table);
+        of.and_then(|(_, contents)| contents.numbers())
+    }
+
     /// The objects, in the order of their units.
     pub(crate) fn objects(&mut self) -> impl Iterator<Item = &mut Synced> {
         self.objects.iter_mut().map(|(_, object)| object)
@@ -134,10 +140,12 @@ impl Driver {
         for (_, contents) in &mut self.tables {
             contents.update(state.program(), &tables).map_err(DriverError::Full)?;
         }
-        let objects = self.objects.iter();
-        let objects = objects.map(|(_, object)| object.changes(state, &tables, self.is_unknown));
+        let changes_of = |(_, object): &(usize, Synced)| {
+            let numbers = object.table().and_then(|table| self.numbers(table));
+            object.changes(state, (&tables, numbers), self.is_unknown)
+        };
         let objects: Vec<Option<Changes>> =
-            objects.collect::<Result<_, Full>>().map_err(DriverError::Full)?;
+            self.objects.iter().map(changes_of).collect::<Result<_, Full>>().map_err(DriverError::Full)?;
         drop(tables);
         if self.is_unknown {
             self.tables.iter_mut().for_each(|(_, contents)| contents.change_all());

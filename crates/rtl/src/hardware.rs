@@ -145,7 +145,7 @@ impl Hardware {
             let (pipeline, ports) = emit(&program, &name, &dataflow, &placed);
             stages.push(Stage { part, dataflow, placed, ports, pipeline, objects: Vec::new() });
         }
-        add_objects(&program, &mut stages);
+        add_objects((&program, &units), &mut stages);
         let Options { period_ps, target, .. } = options;
         Ok(Hardware { program, stages, units, period_ps, target })
     }
@@ -412,7 +412,7 @@ fn objects_report(stage: &Stage) -> Vec<ObjectReport> {
 }
 
 /// Gives each stage the units of the objects that it alone asks.
-fn add_objects(program: &Program, stages: &mut [Stage]) {
+fn add_objects((program, units): (&Program, &[TableUnit]), stages: &mut [Stage]) {
     let mut users: BTreeMap<ObjectKey, usize> = BTreeMap::new();
     for key in stages.iter().flat_map(|stage| stage.placed.slots.keys()) {
         *users.entry(*key).or_default() += 1;
@@ -423,7 +423,7 @@ fn add_objects(program: &Program, stages: &mut [Stage]) {
             let interval = placed.intervals.get(key).copied().unwrap_or(1);
             let bounds = (interval, placed.latency);
             is_own(*key, users[key])
-                .then(|| ObjectUnit::of(program, (*key, slots), &dataflow.accesses, bounds))
+                .then(|| ObjectUnit::of((program, units), (*key, slots), &dataflow.accesses, bounds))
                 .flatten()
         };
         let mut objects: Vec<ObjectUnit> = placed.slots.iter().filter_map(of).collect();
@@ -431,7 +431,7 @@ fn add_objects(program: &Program, stages: &mut [Stage]) {
             Input::Parameters(hash) => Some(ObjectKey::Hash(*hash)),
             _ => None,
         });
-        objects.extend(hashes.filter_map(|key| ObjectUnit::of(program, (key, &[]), &[], (1, 0))));
+        objects.extend(hashes.filter_map(|key| ObjectUnit::of((program, units), (key, &[]), &[], (1, 0))));
         // Tables and objects of different kinds may have one name.
         let mut taken: FxHashSet<String> = program.tables.values().map(|table| table.name.clone()).collect();
         let own = (0..dataflow.accesses.len()).map(|number| format!("lookup{number}"));

@@ -10,7 +10,7 @@ use crate::stage::{Input, ObjectKey, Output, Unit};
 use crate::units::Objects;
 use millrace_netlist::SignalKind;
 use millrace_pipeline::{Bits, Type};
-use millrace_state::State;
+use millrace_state::{EntryIndex, State};
 
 /// The pipeline of a stage, running.
 pub(crate) struct Simulation {
@@ -275,11 +275,19 @@ impl Simulation {
         if !self.model.is_one(*enable) {
             return None;
         }
-        let inputs: Vec<(Bits, Type)> =
+        let mut inputs: Vec<(Bits, Type)> =
             inputs.iter().map(|(port, ty)| (self.model.get(*port), *ty)).collect();
         if let Some(at) = *object {
             self.driver.objects().nth(at).into_iter().for_each(|object| object.asked(unit, &inputs));
             return None;
+        }
+        // Software knows an entry by its index.
+        if let Unit::CountDirect(table) | Unit::MeterDirect(table) = unit
+            && let Some(numbers) = self.driver.numbers(*table)
+            && let Some((number, _)) = inputs.first_mut()
+        {
+            let entry = numbers.entry(number.to_u64_saturating()).unwrap_or(EntryIndex::MISS);
+            *number = Bits::new(32, entry.0.into());
         }
         objects.access(unit, &inputs, *width)
     }

@@ -9,14 +9,14 @@ mod tools;
 
 use devices::{count_drops, drive, groups};
 use millrace_dataplane::{EngineKind, KnownPorts, Replica, Switch, SwitchConfig};
-use millrace_differential::{compile_path, memory};
+use millrace_differential::{compile, compile_path, memory};
 use millrace_netlist::Design;
-use millrace_pipeline::TableId;
 use millrace_pipeline::arbitrary::Rng;
+use millrace_pipeline::{ActionCall, Bits, EntryMatch, TableId};
 use millrace_rtl::device::{Bench, Decided, DeviceOptions, Left, Link};
 use millrace_rtl::map::Bus;
 use millrace_rtl::{Device, Hardware, Objects, Options};
-use millrace_state::{Effects, EntryIndex, EntryView, EntryWrite};
+use millrace_state::{Effects, EntryIndex, EntryView, EntryWrite, Target};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -307,6 +307,96 @@ fn writes_under_traffic(name: &str, options: DeviceOptions, seed: u64) {
     assert_eq!(found.values().sum::<u64>(), drops, "{name}: drops: {found:?}");
     check(name, &left, &wanted);
     assert_eq!(bench.simulator().collisions(), 0, "{name}: memories are read where they are written");
+}
+
+/// A table that declares more entries than any unit holds, with a counter for each.
+const COUNTED: &str = r"#include <core.p4>
+#include <v1model.p4>
+header frame_t { bit<16> key; bit<48> rest; }
+struct headers_t { frame_t frame; }
+struct meta_t { }
+parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard_metadata) {
+    state start { packet.extract(hdr.frame); transition accept; }
+}
+control C(inout headers_t hdr, inout meta_t meta) { apply { } }
+control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard_metadata) {
+    direct_counter(CounterType.packets_and_bytes) seen;
+    action to(bit<9> port) { standard_metadata.egress_spec = port; seen.count(); }
+    table known { key = { hdr.frame.key: exact; } actions = { to; } counters = seen; size = 1048576; }
+    apply { if (!known.apply().hit) { mark_to_drop(standard_metadata); } }
+}
+control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard_metadata) { apply { } }
+control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.frame); } }
+V1Switch(P(), C(), I(), E(), C(), D()) main;
+";
+
+/// The unit of a table has fewer entries than the program declares, and so has that of its counters: entries come and go in software under
+/// indices that are larger than both.
+#[test]
+fn entries_count_under_numbers_of_the_unit() {
+    const CAPACITY: u64 = 8;
+    let program = compile("counted.p4", COUNTED);
+    let (id, table) = program.tables.iter().next().unwrap();
+    let capacities = BTreeMap::from([(table.name.clone(), CAPACITY)]);
+    let hardware = Hardware::new(Arc::clone(&program), Options { capacities, ..Options::default() }).unwrap();
+    let mut bench = Bench::new(&Device::new(&hardware, options()).unwrap()).unwrap();
+    let config = SwitchConfig {
+        engine: EngineKind::Interp,
+        ports: KnownPorts::Only((0..4).collect()),
+        ..SwitchConfig::default()
+    };
+    // What frames count in the device goes to a switch of its own, which control writes to as to the other.
+    let mut software = Switch::new(Arc::clone(&program), config.clone()).unwrap();
+    let (mut read, mut effects) = (Switch::new(Arc::clone(&program), config).unwrap(), Effects::default());
+    let mut rng = Rng::new(5);
+    let mut most = 0;
+    for round in 0..12_u64 {
+        // More than fit, of which few stay.
+        let call = ActionCall { action: 0, args: vec![Bits::new(9, u128::from(round % 4))] };
+        let entry = |key: u64| EntryWrite {
+            matches: vec![EntryMatch::Exact(Bits::new(16, key.into()))],
+            priority: 0,
+            target: Target::Action(call.clone()),
+            idle_timeout_ns: 0,
+        };
+        let there: Vec<EntryIndex> = software.state().tables().entries(id).map(|entry| entry.index).collect();
+        let gone = there.into_iter().filter(|_| rng.one_in(3)).collect::<Vec<_>>();
+        let mut changes: Vec<Change> = gone.into_iter().map(|index| Change::Remove(id, index)).collect();
+        changes.extend((0..20).map(|at| Change::Insert(id, entry(100 * round + at))));
+        for change in &changes {
+            [&mut software, &mut read].into_iter().for_each(|switch| change.apply(switch));
+        }
+        let mut there: Vec<EntryIndex> =
+            software.state().tables().entries(id).map(|entry| entry.index).collect();
+        while there.len() as u64 > CAPACITY {
+            let remove = Change::Remove(id, there.swap_remove(rng.below(there.len())));
+            [&mut software, &mut read].into_iter().for_each(|switch| remove.apply(switch));
+        }
+        most = there.iter().map(|index| u64::from(index.0)).fold(most, u64::max);
+        bench.update(software.state()).unwrap();
+        let keys: Vec<Bits> = software
+            .state()
+            .tables()
+            .entries(id)
+            .map(|entry| match &entry.matches[0] {
+                EntryMatch::Exact(key) => key.clone(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        for _ in 0..60 {
+            let key = keys[rng.below(keys.len())].to_u64_saturating() + u64::from(rng.one_in(8));
+            let mut bytes = (key as u16).to_be_bytes().to_vec();
+            bytes.resize(8 + rng.below(100), 1);
+            let port = rng.below(4) as u32;
+            bench.send(port, bytes.clone(), false);
+            software.inject(port, &bytes, 0);
+        }
+        drive("counted", &mut bench, (8, (8, 8)), (&mut read, &mut effects));
+        let (state, effects) = (read.state_mut(), &mut effects);
+        bench.read_back(&mut Objects { state, now_ns: 0, effects }).unwrap();
+        assert_eq!(kept(&read), kept(&software), "round {round}");
+    }
+    assert!(most > 2 * CAPACITY, "no index was larger than the unit: {most}");
 }
 
 /// Entries that do not fit a unit, and groups that are too many, leave the device as it was.

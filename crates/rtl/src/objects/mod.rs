@@ -33,8 +33,9 @@ use crate::limits::{MAX_INITIAL_CELLS, MAX_MEMBERS, MAX_OBJECT_BITS, MAX_OBJECT_
 use crate::slots::Slot;
 use crate::software_port::{PortKind, SoftwarePort};
 use crate::stage::{Access, ObjectKey, Unit, crc_parameters, input_width};
+use crate::tables::TableUnit;
 use millrace_netlist::Module;
-use millrace_pipeline::{Bits, CrcParameters, MatchKind, Program};
+use millrace_pipeline::{Bits, CrcParameters, MatchKind, Program, TableId};
 
 /// What a unit is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,9 +81,10 @@ pub(crate) struct ObjectUnit {
 const MESSAGES: u32 = 64;
 
 impl ObjectUnit {
-    /// The unit of an object in a stage. None: it has none, and its ports are ports of the stage.
+    /// The unit of an object in a stage. None: it has none, and its ports are ports of the stage. `tables` are the units of tables, whose
+    /// entries have cells in those of direct counters and meters.
     pub(crate) fn of(
-        program: &Program,
+        (program, tables): (&Program, &[TableUnit]),
         (key, slots): (ObjectKey, &[Slot]),
         accesses: &[Access],
         (interval, latency): (u32, u32),
@@ -110,9 +112,8 @@ impl ObjectUnit {
                 (Kind::Counter { size: words(counter.size)? }, counter.name.clone())
             }
             ObjectKey::DirectCounter(id) => {
-                let table = &program.tables[id];
-                let name = table.direct_counter.as_ref()?.name.clone();
-                (Kind::Counter { size: words(table.size.checked_add(1)?)? }, name)
+                let name = program.tables[id].direct_counter.as_ref()?.name.clone();
+                (Kind::Counter { size: cells_of_entries(program, tables, id)? }, name)
             }
             ObjectKey::Meter(id) => {
                 let meter = &program.meters[id];
@@ -122,9 +123,8 @@ impl ObjectUnit {
                 )
             }
             ObjectKey::DirectMeter(id) => {
-                let table = &program.tables[id];
-                let meter = table.direct_meter.as_ref()?;
-                let size = words(table.size.checked_add(1)?)?;
+                let meter = program.tables[id].direct_meter.as_ref()?;
+                let size = cells_of_entries(program, tables, id)?;
                 (Kind::Meter { size, measure: Measure::of(meter.unit) }, meter.name.clone())
             }
             ObjectKey::ValueSet(id) => {
@@ -254,6 +254,14 @@ impl ObjectUnit {
     pub(crate) fn waits(&self) -> bool {
         matches!(self.kind, Kind::Register { .. } | Kind::Counter { .. } | Kind::Meter { .. })
     }
+}
+
+/// A cell for each number that an entry of a table may have, and one for none: of the entries that the table's unit holds, or of all that
+/// the program declares where software looks up.
+fn cells_of_entries(program: &Program, tables: &[TableUnit], table: TableId) -> Option<u32> {
+    let unit = tables.iter().find(|unit| unit.table == table);
+    let last = unit.map_or(program.tables[table].size, |unit| unit.last_number(program));
+    words(last.checked_add(1)?)
 }
 
 /// The words of a memory. None: there are none, or more than a number of 31 bits says.

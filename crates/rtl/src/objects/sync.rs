@@ -6,12 +6,12 @@
 use super::{Kind, Measure, ObjectUnit, account, messages, meter_part};
 use crate::driver::SoftwareAccess;
 use crate::stage::{ObjectKey, Unit, crc_parameters, input_width};
-use crate::tables::Full;
+use crate::tables::{Full, Numbers};
 use crate::units::Objects;
-use millrace_pipeline::{Bits, EntryMatch, Type};
+use millrace_pipeline::{Bits, EntryMatch, TableId, Type};
 use millrace_state::{
-    AccountConfig, AccountTest, CounterRef, CounterValue, Meter, MeterConfig, MeterRates, MeterRef, Rate,
-    State, Tables, Written,
+    AccountConfig, AccountTest, CounterRef, CounterValue, EntryIndex, Meter, MeterConfig, MeterRates,
+    MeterRef, Rate, State, Tables, Written,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,8 +26,7 @@ pub(crate) struct Synced {
     known: Vec<u64>,
     limbs: usize,
     seen: Option<Written>,
-    /// The cells that belong to entries, and the matches of these.
-    entries: BTreeMap<u64, Vec<EntryMatch>>,
+    entries: Entries,
     /// Cells that frames may have changed.
     touched: BTreeSet<u64>,
     /// Messages that frames have sent.
@@ -42,9 +41,12 @@ pub(crate) struct Synced {
 #[derive(Debug)]
 pub(crate) struct Changes {
     pub(crate) words: Vec<(u64, Bits)>,
-    entries: BTreeMap<u64, Vec<EntryMatch>>,
+    entries: Entries,
     written: Written,
 }
+
+/// The entries that cells belong to, with their matches.
+type Entries = BTreeMap<u64, (EntryIndex, Vec<EntryMatch>)>;
 
 /// Words of a unit that were read, by their addresses: before and now.
 type Changed = BTreeMap<u64, (Bits, Bits)>;
@@ -94,11 +96,17 @@ impl Synced {
         }
     }
 
-    /// The words that control has changed since this was asked last, and whether it has written at all; `all` asks for every word.
+    /// The words that control has changed since this was asked last, and whether it has written at all; `all` asks for every word. What
+    /// belongs to entries has the cells of their numbers; none: those of their indices.
     ///
     /// # Errors
     /// The unit has no room for what there is.
-    pub(crate) fn changes(&self, state: &State, tables: &Tables, all: bool) -> Result<Option<Changes>, Full> {
+    pub(crate) fn changes(
+        &self,
+        state: &State,
+        (tables, numbers): (&Tables, Option<&Numbers>),
+        all: bool,
+    ) -> Result<Option<Changes>, Full> {
         let written = state.written(tables);
         let written = match self.unit.key {
             ObjectKey::DirectCounter(_) | ObjectKey::DirectMeter(_) => written,
@@ -108,8 +116,9 @@ impl Synced {
         if self.seen == Some(written) && !all {
             return Ok(None);
         }
-        let mut words = self.words(state, tables)?;
-        let entries = self.cells_of_entries(tables);
+        let entries = self.cells_of_entries(tables, numbers);
+        self.check_room(&entries, state)?;
+        let mut words = self.words(state, tables, &entries);
         // What an entry has counted that is gone, or another one now.
         let is_new = |cell: u64| {
             self.entries.get(&cell).is_some_and(|before| entries.get(&cell).is_some_and(|now| now != before))
@@ -141,12 +150,29 @@ impl Synced {
         }
     }
 
-    fn cells_of_entries(&self, tables: &Tables) -> BTreeMap<u64, Vec<EntryMatch>> {
+    /// The table whose entries have the cells.
+    pub(crate) fn table(&self) -> Option<TableId> {
         match self.unit.key {
-            ObjectKey::DirectCounter(table) | ObjectKey::DirectMeter(table) => {
-                tables.entries(table).map(|entry| (entry.index.0.into(), entry.matches)).collect()
-            }
-            _ => BTreeMap::new(),
+            ObjectKey::DirectCounter(table) | ObjectKey::DirectMeter(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    fn cells_of_entries(&self, tables: &Tables, numbers: Option<&Numbers>) -> Entries {
+        let cell = |index: EntryIndex| numbers.map_or(index.0, |numbers| numbers.number(index));
+        let entries = self.table().into_iter().flat_map(|table| tables.entries(table));
+        entries.map(|entry| (cell(entry.index).into(), (entry.index, entry.matches))).collect()
+    }
+
+    fn check_room(&self, entries: &Entries, state: &State) -> Result<(), Full> {
+        match (self.table(), entries.last_key_value()) {
+            (Some(table), Some((last, _))) if *last >= self.cells() => Err(Full {
+                selector: None,
+                table: state.program().tables[table].name.clone(),
+                entries: entries.len() as u64,
+                capacity: self.cells().saturating_sub(1),
+            }),
+            _ => Ok(()),
         }
     }
 
@@ -203,19 +229,8 @@ impl Synced {
     }
 
     /// All words that the unit should have, with their addresses.
-    fn words(&self, state: &State, tables: &Tables) -> Result<Vec<(u64, Bits)>, Full> {
-        let entries = |table| -> Result<Vec<u64>, Full> {
-            let all: Vec<u64> = tables.entries(table).map(|entry| u64::from(entry.index.0)).collect();
-            match all.iter().all(|index| *index < self.cells()) {
-                true => Ok(all),
-                false => Err(Full {
-                    selector: None,
-                    table: state.program().tables[table].name.clone(),
-                    entries: all.len() as u64,
-                    capacity: self.cells().saturating_sub(1),
-                }),
-            }
-        };
+    fn words(&self, state: &State, tables: &Tables, entries: &Entries) -> Vec<(u64, Bits)> {
+        let entries = entries.iter().map(|(cell, (index, _))| (*cell, u64::from(index.0)));
         let mut words = Vec::new();
         match self.unit.key {
             ObjectKey::Register(id) => {
@@ -226,9 +241,9 @@ impl Synced {
                 words.extend((0..self.cells()).map(|at| (at, counter_word(value(at)))));
             }
             ObjectKey::DirectCounter(id) => {
-                for at in entries(id)? {
+                for (cell, at) in entries {
                     let value = tables.counter_value(CounterRef::Direct(id), at).unwrap_or_default();
-                    words.push((at, counter_word(value)));
+                    words.push((cell, counter_word(value)));
                 }
             }
             ObjectKey::Meter(id) => {
@@ -238,9 +253,9 @@ impl Synced {
                 }
             }
             ObjectKey::DirectMeter(id) => {
-                for at in entries(id)? {
+                for (cell, at) in entries {
                     let counts = tables.direct_meter_counts(id, at).unwrap_or_default();
-                    meter_words(&mut words, self.measure(), (at, tables.direct_meter(id, at)), counts);
+                    meter_words(&mut words, self.measure(), (cell, tables.direct_meter(id, at)), counts);
                 }
             }
             ObjectKey::ValueSet(id) => {
@@ -252,7 +267,7 @@ impl Synced {
             ObjectKey::Hash(id) => words.push((0, crc_parameters(state.own_hash(id).parameters()))),
             ObjectKey::Table(_) | ObjectKey::Random | ObjectKey::Messages => {}
         }
-        Ok(words)
+        words
     }
 
     /// The word of a member of a value set: whether there is one, values, masks.
@@ -387,25 +402,25 @@ impl Synced {
 
     /// Brings a cell back.
     fn keep(&self, cell: u64, changed: &Changed, state: &mut State) {
+        let entry = self.entries.get(&cell).map(|(index, _)| u64::from(index.0));
         match self.unit.key {
             ObjectKey::Register(id) => {
                 if let Some((_, now)) = changed.get(&cell) {
                     state.register_write(id, cell, now);
                 }
             }
-            ObjectKey::Counter(_) | ObjectKey::DirectCounter(_) => {
-                let counter = match self.unit.key {
-                    ObjectKey::Counter(id) => CounterRef::Indexed(id),
-                    ObjectKey::DirectCounter(id) => CounterRef::Direct(id),
-                    _ => return,
-                };
-                if let Some((before, now)) = changed.get(&cell) {
-                    // An entry that is gone has nothing to be added to.
-                    let _ = state.tables().bring_counts(counter, cell, more(before, now));
-                }
+            ObjectKey::Counter(id) => {
+                keep_counts((CounterRef::Indexed(id), Some(cell)), cell, changed, state)
             }
-            ObjectKey::Meter(id) => self.keep_meter(MeterRef::Indexed(id), cell, changed, state),
-            ObjectKey::DirectMeter(id) => self.keep_meter(MeterRef::Direct(id), cell, changed, state),
+            ObjectKey::DirectCounter(id) => {
+                keep_counts((CounterRef::Direct(id), entry), cell, changed, state)
+            }
+            ObjectKey::Meter(id) => {
+                self.keep_meter((MeterRef::Indexed(id), Some(cell)), cell, changed, state)
+            }
+            ObjectKey::DirectMeter(id) => {
+                self.keep_meter((MeterRef::Direct(id), entry), cell, changed, state)
+            }
             ObjectKey::Table(_)
             | ObjectKey::ValueSet(_)
             | ObjectKey::Random
@@ -414,7 +429,14 @@ impl Synced {
         }
     }
 
-    fn keep_meter(&self, meter: MeterRef, cell: u64, changed: &Changed, state: &mut State) {
+    fn keep_meter(
+        &self,
+        (meter, at): (MeterRef, Option<u64>),
+        cell: u64,
+        changed: &Changed,
+        state: &mut State,
+    ) {
+        let Some(at) = at else { return };
         let first = cell * meter_part::ALL;
         let counts = [0, 1, 2].map(|color| {
             let part = changed.get(&(first + meter_part::COUNTS + color));
@@ -429,7 +451,15 @@ impl Synced {
             Measure::Account => account_of(&word),
             Measure::Packets | Measure::Bytes => rates(&word),
         };
-        state.bring_meter(meter, cell, Meter::with(config, [bucket(0), bucket(1)], last), counts);
+        state.bring_meter(meter, at, Meter::with(config, [bucket(0), bucket(1)], last), counts);
+    }
+}
+
+/// Brings what a cell has counted to the counter at that place, if there is one.
+fn keep_counts((counter, at): (CounterRef, Option<u64>), cell: u64, changed: &Changed, state: &mut State) {
+    if let (Some(at), Some((before, now))) = (at, changed.get(&cell)) {
+        // An entry that is gone has nothing to be added to.
+        let _ = state.tables().bring_counts(counter, at, more(before, now));
     }
 }
 

@@ -27,6 +27,7 @@ mod layout;
 mod order;
 mod slices;
 
+pub(crate) use content::Numbers;
 pub(crate) use content::call_data;
 pub use content::{Contents, Full};
 pub use layout::Area;
@@ -105,6 +106,16 @@ impl Kind {
         }
     }
 
+    fn capacity(self, fields: &[(u32, MatchKind)]) -> Option<u64> {
+        match self {
+            Kind::Constant => None,
+            Kind::Direct => Some(1 << fields.iter().map(|(width, _)| width).sum::<u32>()),
+            Kind::Hash { entries, .. } | Kind::Tree { entries, .. } | Kind::Tcam { entries, .. } => {
+                Some(entries.into())
+            }
+        }
+    }
+
     /// The memories of a unit with hashes for so many entries.
     ///
     /// A block memory has its words whether they are in use or not, so small units have few memories that are mostly empty: a memory
@@ -138,7 +149,7 @@ impl Kind {
 pub struct Stored {
     /// Bits of the index of the action.
     pub action: u32,
-    /// Bits of the entry: 0 where nothing asks for it.
+    /// Bits of the number of the entry: 0 where nothing asks for it.
     pub entry: u32,
     /// Bits of the data, or of the place of a group's members.
     pub data: u32,
@@ -193,10 +204,10 @@ impl Choice {
 }
 
 impl Stored {
-    fn of(table: &Table, answer: u32, choice: Option<Choice>) -> Stored {
+    fn of(table: &Table, (answer, numbers): (u32, u64), choice: Option<Choice>) -> Stored {
         let action = usize::BITS - table.actions.len().saturating_sub(1).leading_zeros();
         let is_counted = table.direct_counter.is_some() || table.direct_meter.is_some();
-        let entry = if is_counted { LookupAnswer::DATA - LookupAnswer::ENTRY } else { 0 };
+        let entry = if is_counted { address_width(numbers as u32 + 1) } else { 0 };
         let data = answer - LookupAnswer::DATA;
         match choice {
             None => Stored { action, entry, data, chosen: 0 },
@@ -243,7 +254,8 @@ impl TableUnit {
         let kind = kind(table, &fields, capacity(&table.name));
         let places = table.profile.and_then(|profile| capacity(&program.profiles[profile].name));
         let choice = Choice::of(program, table, places);
-        let stored = Stored::of(table, answer, choice);
+        let numbers = kind.capacity(&fields).unwrap_or(table.entries.len() as u64);
+        let stored = Stored::of(table, (answer, numbers), choice);
         let const_default = table.const_default;
         let unit = TableUnit { table: id, kind, fields, answer, stored, const_default, choice };
         (unit.widest() <= MAX_VALUE).then_some(unit)
@@ -269,13 +281,12 @@ impl TableUnit {
 
     /// How many entries it holds, whichever they are; none if they are part of it.
     pub fn capacity(&self) -> Option<u64> {
-        match self.kind {
-            Kind::Constant => None,
-            Kind::Direct => Some(1 << self.key()),
-            Kind::Hash { entries, .. } | Kind::Tree { entries, .. } | Kind::Tcam { entries, .. } => {
-                Some(entries.into())
-            }
-        }
+        self.kind.capacity(&self.fields)
+    }
+
+    /// The largest number that an entry has.
+    pub(crate) fn last_number(&self, program: &Program) -> u64 {
+        self.capacity().unwrap_or(program.tables[self.table].entries.len() as u64)
     }
 
     /// The bits of memory, of both banks.

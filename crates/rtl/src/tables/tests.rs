@@ -143,6 +143,7 @@ struct Bench {
     rng: Rng,
     priorities: bool,
     next: u64,
+    numbers: Numbers,
 }
 
 /// The unit, with a key in each cycle.
@@ -251,7 +252,9 @@ impl Bench {
         };
         let priorities = state.needs_priority(table());
         let (rng, driver) = (Rng::new(shape.size), Driver::new([(0, unit)]));
-        let mut bench = Bench { program, state, driver, wires, rng, priorities, next: 0 };
+        let numbers = Numbers::default();
+        let mut bench = Bench { program, state, driver, wires, rng, priorities, next: 0, numbers };
+        bench.number();
         // What the program has when it starts, before the first frame.
         bench.driver.update(&bench.state, &mut bench.wires).unwrap();
         bench
@@ -259,6 +262,12 @@ impl Bench {
 
     fn unit(&self) -> TableUnit {
         self.driver.units().next().unwrap().clone()
+    }
+
+    /// Gives entries the numbers that the next update gives them.
+    fn number(&mut self) {
+        let capacity = self.unit().capacity().unwrap_or(0);
+        self.numbers.update(self.state.tables().entries(table()).map(|entry| entry.index), capacity);
     }
 
     fn insert(&mut self, matches: Vec<EntryMatch>) -> Result<EntryIndex, WriteError> {
@@ -275,11 +284,15 @@ impl Bench {
         let mut effects = Effects::default();
         let mut objects = Objects { state: &mut self.state, now_ns: 0, effects: &mut effects };
         let answer = objects.access(&Unit::Lookup(table()), &asked, self.wires.width).unwrap();
-        // Units keep the number of an entry only where it is asked for.
-        match self.unit().stored.entry {
-            0 => answer.with_slice(LookupAnswer::DATA - 1, LookupAnswer::ENTRY, &Bits::zero(32)),
-            _ => answer,
-        }
+        // Units keep the number of an entry only where it is asked for, and software knows an entry by another one.
+        let (last, first) = (LookupAnswer::DATA - 1, LookupAnswer::ENTRY);
+        let entry = EntryIndex(answer.slice(last, first).to_u64_saturating() as u32);
+        let number = match (self.unit().stored.entry, self.unit().capacity()) {
+            (0, _) => 0,
+            (_, None) => entry.0,
+            (_, Some(_)) => self.numbers.number(entry),
+        };
+        answer.with_slice(last, first, &Bits::new(32, number.into()))
     }
 
     /// Has software do `writes`, and writes them to the unit under traffic of random keys and of keys that entries match.
@@ -303,6 +316,7 @@ impl Bench {
             before.push((key.clone(), self.lookup(key)));
         }
         writes(self);
+        self.number();
         let mut more = Vec::new();
         pick(self, &mut more);
         let after = |(key, before): (Vec<Bits>, Bits)| (whole(&key), before, self.lookup(&key));

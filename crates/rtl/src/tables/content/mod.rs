@@ -2,12 +2,15 @@
 
 mod groups;
 mod hash;
+mod numbers;
 mod tcam;
 mod tree;
 
+pub(crate) use numbers::Numbers;
+
 use super::{Area, Chosen, Kind, TableUnit};
 use millrace_pipeline::*;
-use millrace_state::{EntryView, State, Tables, Target};
+use millrace_state::{EntryIndex, EntryView, State, Tables, Target};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -50,6 +53,8 @@ pub struct Contents {
     /// Of the table that the words are of.
     revision: Option<u64>,
     kept: Kept,
+    /// Where answers have one and entries change.
+    numbers: Option<Numbers>,
 }
 
 /// Where software has placed what, of one kind of unit.
@@ -92,12 +97,19 @@ impl Contents {
             Kind::Tree { entries, keys } => Kept::Tree(Box::new(tree::Placed::new(entries, keys))),
             Kind::Tcam { entries, block } => Kept::Tcam(Box::new(tcam::Placed::new(&unit, entries, block))),
         };
-        Contents { unit, image: Image { areas, words, changed: BTreeSet::new() }, revision: None, kept }
+        let numbers = (unit.stored.entry > 0 && unit.kind != Kind::Constant).then(Numbers::default);
+        let image = Image { areas, words, changed: BTreeSet::new() };
+        Contents { unit, image, revision: None, kept, numbers }
     }
 
     /// The unit.
     pub fn unit(&self) -> &TableUnit {
         &self.unit
+    }
+
+    /// The numbers of its entries; none: they are those of software, or nothing asks for them.
+    pub(crate) fn numbers(&self) -> Option<&Numbers> {
+        self.numbers.as_ref()
     }
 
     /// Makes the words those of what a table holds now.
@@ -115,7 +127,7 @@ impl Contents {
     }
 
     fn write(&mut self, program: &Program, tables: &Tables) -> Result<(), Full> {
-        let Contents { unit, image, kept, .. } = self;
+        let Contents { unit, image, kept, numbers, .. } = self;
         let Some(last) = image.areas.len().checked_sub(1) else { return Ok(()) };
         let groups = groups::Groups::of(unit, program, tables)?;
         if let Some(capacity) = unit.capacity() {
@@ -127,8 +139,13 @@ impl Contents {
             }
             let mut entries: Vec<EntryView> = tables.entries(unit.table).collect();
             entries.sort_by_key(|entry| first_wins(&unit.fields, entry.priority, &entry.matches));
+            let numbered = numbers.clone().map(|mut numbers| {
+                numbers.update(tables.entries(unit.table).map(|entry| entry.index), capacity);
+                numbers
+            });
+            let number = |entry: EntryIndex| numbered.as_ref().map_or(0, |numbers| numbers.number(entry));
             let answer = |entry: &EntryView| {
-                unit.stored_target(program, tables, (&entry.target, entry.index.0), &groups)
+                unit.stored_target(program, tables, (&entry.target, number(entry.index)), &groups)
             };
             let answers: Vec<Bits> = entries.iter().map(answer).collect();
             match kept {
@@ -137,6 +154,7 @@ impl Contents {
                 Kept::Tree(placed) => placed.write(unit, &entries, &answers, image).ok_or_else(full)?,
                 Kept::Tcam(placed) => placed.write(unit, &entries, &answers, image).ok_or_else(full)?,
             }
+            *numbers = numbered;
         }
         let default = tables.default_target(unit.table);
         image.set(last, 0, unit.stored_target(program, tables, (&default, 0), &groups));
