@@ -98,7 +98,7 @@ impl Making<'_> {
     /// Frames read one bank while software writes the other, so no word is read while it is written.
     fn memory(&mut self, name: &str) -> MemoryId {
         let area = self.areas[name].clone();
-        let memory = self.m.memory(&area.name, area.width, 2 * area.words, Vec::new());
+        let memory = self.m.memory(&area.name, area.width, padded(2 * area.words, area.width), Vec::new());
         self.m.promise_no_collision(memory);
         if let Some([enable, address, data]) = self.write {
             let inner = address_width(2 * area.words);
@@ -175,4 +175,15 @@ impl Making<'_> {
         debug_assert_eq!(self.unit.latency(), cycle + 1);
         self.m.output("answer", answer);
     }
+}
+
+/// How many words a memory has of which so many are used: where it takes no more of an FPGA, as many as addresses have, so that no access
+/// compares its address with the end.
+fn padded(words: u32, width: u32) -> u32 {
+    /// Words of the smallest memories in lookup tables and of block memories, and the bits from which a memory is a block.
+    const FEWEST: (u32, u32) = (16, 512);
+    const BLOCK_BITS: u64 = 2048;
+    let all = words.next_power_of_two();
+    let is_block = u64::from(words) * u64::from(width) > BLOCK_BITS;
+    if all <= FEWEST.0 || is_block && all <= FEWEST.1 { all } else { words }
 }
