@@ -54,6 +54,25 @@ fn memory(width: u32, depth: u32, is_clocked: bool) -> Design {
     design
 }
 
+/// A number that is one of two, and a word that is there or 0, some cycles later: bits of the number are the same or never change.
+fn carried() -> Design {
+    let mut m = ModuleBuilder::new("carried");
+    let (valid, word) = (m.input("valid", 1), m.input("word", 40));
+    let (number, none) = (m.number(32, 0x70), m.number(32, 0));
+    let mut number = m.mux(valid, number, none);
+    let none = m.number(40, 0);
+    let mut word = m.mux(valid, word, none);
+    for cycle in 0..6 {
+        number = m.delayed(&format!("number_{cycle}"), number, None);
+        word = m.delayed(&format!("word_{cycle}"), word, None);
+    }
+    m.output("number", number);
+    m.output("word", word);
+    let mut design = Design::new();
+    design.add(m.finish());
+    design
+}
+
 fn editor(data: u32, emitted: u32, moves: u64) -> Design {
     let mut design = Design::new();
     blocks::editor(&mut design, EditorShape { data, emitted, word: 6, moves });
@@ -70,7 +89,7 @@ fn of(make: impl FnOnce(&mut Design)) -> Design {
 const FEW: u64 = 12;
 
 /// What is compared unless `MILLRACE_AREA_ALL` asks for all, which takes minutes.
-const QUICK: [&str; 1] = ["sum"];
+const QUICK: [&str; 2] = ["sum", "carried"];
 
 #[test]
 fn estimates_are_near_what_synthesis_makes() {
@@ -79,6 +98,7 @@ fn estimates_are_near_what_synthesis_makes() {
     }
     let designs: Vec<(&str, Design)> = vec![
         ("sum", operation("sum", 32, BinaryOp::Add)),
+        ("carried", carried()),
         ("less", operation("less", 24, BinaryOp::Lt)),
         ("same", operation("same", 104, BinaryOp::Eq)),
         ("moved", operation("moved", 64, BinaryOp::Shr)),

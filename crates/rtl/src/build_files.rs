@@ -60,6 +60,9 @@ impl Build<'_> {
     }
 
     /// Yosys, nextpnr and Project Trellis for the ECP5.
+    ///
+    /// Yosys gives each flip-flop that is reset or enabled by the inverse of a signal an inverter of its own, so each has its own net for
+    /// it, which a slice has few of. `opt_merge` makes them one before they become lookup tables.
     fn nextpnr(&self) -> Vec<BuildFile> {
         let (top, megahertz) = (&self.top.module, self.megahertz());
         let mut constraints = String::from("BLOCK RESETPATHS;\nBLOCK ASYNCPATHS;\n");
@@ -75,7 +78,8 @@ impl Build<'_> {
 set -eu
 cd "$(dirname "$0")"
 ${{YOSYS:-yosys}} -q -l {top}.yosys.log -p "read_verilog -sv {sources}; hierarchy -check -top {top}; \
-    synth_ecp5 -top {top}; check -assert; tee -o {top}.stat stat; write_json {top}.json"
+    synth_ecp5 -top {top} -run begin:map_luts; opt_merge; synth_ecp5 -top {top} -run map_luts:; \
+    check -assert; tee -o {top}.stat stat; write_json {top}.json"
 if [ -n "${{PINS:-}}" ]; then
     cat {top}.lpf "$PINS" > {top}.pins.lpf
     set -- --lpf {top}.pins.lpf --textcfg {top}.config

@@ -1,12 +1,15 @@
 //! A design as gates of single bits, without hierarchy.
 //!
-//! What a gate is made of comes before it. Equal gates are one; constants are folded, also those that registers hold from the first cycle
-//! on. An inversion is part of the use of a gate, as a lookup table has it for nothing.
+//! What a gate is made of comes before it. Equal gates are one, and so are bits of registers that always hold the same; constants are
+//! folded, also those that registers hold from the first cycle on. An inversion is part of the use of a gate, as a lookup table has it for
+//! nothing.
 
+use super::registers::{Cells, Choice, Part, Pin, parts};
+use super::same::{Known, Same};
 use crate::sim::flatten::{Flat, Value};
 use crate::*;
 use cranelift_entity::EntityRef;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// A use of a gate: twice its number, and one more for the complement.
 pub(super) type Lit = u32;
@@ -46,17 +49,6 @@ pub(super) enum Leaf {
     Product(u32, u32),
 }
 
-/// A register.
-pub(super) struct Cells {
-    pub(super) scope: u32,
-    pub(super) id: RegisterId,
-    /// What each bit takes.
-    pub(super) next: Box<[Lit]>,
-    /// Signals of all its bits, which are pins of flip-flops: whether it takes anything, when it takes a constant.
-    pub(super) control: Vec<Lit>,
-    pub(super) has_reset: bool,
-}
-
 /// A memory.
 pub(super) struct Words {
     pub(super) scope: u32,
@@ -92,13 +84,13 @@ pub(super) struct Bits {
     pub(super) chains: Vec<Chain>,
     pub(super) products: Vec<Product>,
     pub(super) outputs: Vec<Lit>,
-    known: FxHashMap<Gate, u32>,
+    pub(super) known: FxHashMap<Gate, u32>,
     /// Inputs of a lookup table: comparisons of so few bits with a constant need no chain.
     inputs: u32,
     scope: u32,
 }
 
-/// Registers whose bits never change are looked for so often.
+/// Gates are made again with what is known of registers so often.
 const ROUNDS: usize = 4;
 /// Bits of all values together, above which no gates are made.
 pub(super) const MOST_BITS: u64 = 1 << 23;
@@ -110,28 +102,18 @@ impl Bits {
         if all.map(|node| u64::from(node.width)).sum::<u64>() > MOST_BITS {
             return None;
         }
-        let mut constant = FxHashSet::default();
-        let mut bits = Bits::build(flat, inputs, &constant);
+        let mut same = Same::default();
+        let mut bits = Bits::build(flat, inputs, &same);
         for _ in 0..ROUNDS {
-            let known = constant.len();
-            for cells in &bits.registers {
-                let start = flat.scopes[cells.scope as usize].module.registers[cells.id].reset.clone();
-                for (bit, next) in (0..).zip(&cells.next) {
-                    let starts = start.as_ref().is_some_and(|start| start.bit(bit));
-                    if *next == Lit::from(starts) {
-                        constant.insert((cells.scope, cells.id, bit));
-                    }
-                }
-            }
-            if constant.len() == known {
+            if !bits.find_same(flat, &mut same) {
                 break;
             }
-            bits = Bits::build(flat, inputs, &constant);
+            bits = Bits::build(flat, inputs, &same);
         }
         Some(bits)
     }
 
-    fn build(flat: &Flat<'_>, inputs: u32, constant: &FxHashSet<(u32, RegisterId, u32)>) -> Bits {
+    fn build(flat: &Flat<'_>, inputs: u32, same: &Same) -> Bits {
         let mut bits = Bits {
             gates: vec![Gate::Zero],
             owners: vec![0],
@@ -161,13 +143,11 @@ impl Bits {
             bits.scope = scope as u32;
             let made = match &node.op {
                 Op::Register(id) => {
-                    let module = flat.scopes[scope].module;
-                    let start = module.registers[*id].reset.clone();
                     let number = numbers[&(bits.scope, *id)];
                     (0..node.width)
-                        .map(|bit| match constant.contains(&(bits.scope, *id, bit)) {
-                            true => Lit::from(start.as_ref().is_some_and(|start| start.bit(bit))),
-                            false => bits.leaf(Leaf::Register(number, bit)),
+                        .map(|bit| match same.of((number, bit)) {
+                            Known::Constant(value) => Lit::from(value),
+                            Known::As((number, bit)) => bits.leaf(Leaf::Register(number, bit)),
                         })
                         .collect()
                 }
@@ -194,17 +174,31 @@ impl Bits {
         for (scope, of) in flat.scopes.iter().enumerate() {
             let get = |node: NodeId| lits(flat.value(scope, node));
             for (id, register) in &of.module.registers {
-                let mut control: Vec<Lit> =
-                    register.enable.expand().iter().flat_map(|node| get(*node)).collect();
+                let enable: Vec<Lit> = register.enable.expand().iter().flat_map(|node| get(*node)).collect();
                 let next = register.next.expand().map(|node| flat.value(scope, node));
-                let next = next.map(|next| {
-                    peel(flat, (scope, id), register, next, &mut |value| {
-                        control.extend(lits(value).iter().copied());
-                    })
-                });
-                let next = next.map(lits).unwrap_or_default();
                 let has_reset = register.reset.is_some();
-                self.registers.push(Cells { scope: scope as u32, id, next, control, has_reset });
+                let mut cells =
+                    Cells { scope: scope as u32, id, next: [].into(), parts: Vec::new(), has_reset };
+                let mut lits_of = Vec::new();
+                for (value, chosen) in
+                    next.into_iter().flat_map(|next| parts(flat, (scope, id), register, next))
+                {
+                    lits_of.extend_from_slice(&lits(value));
+                    let mut part = Part {
+                        end: lits_of.len() as u32,
+                        pins: vec![Pin::Enable; enable.len()],
+                        control: enable.clone(),
+                        set: None,
+                    };
+                    for Choice { select, is_inverted, constant } in chosen {
+                        part.control.extend(lits(select).iter().map(|lit| lit ^ Lit::from(is_inverted)));
+                        part.pins.push(if constant.is_some() { Pin::Set } else { Pin::Enable });
+                        part.set = constant.or(part.set);
+                    }
+                    cells.push(part);
+                }
+                cells.next = lits_of.into();
+                self.registers.push(cells);
             }
             for (id, memory) in &of.module.memories {
                 let reads = memory.reads.values().map(|port| {
@@ -405,40 +399,5 @@ impl Bits {
         let complement: Vec<Lit> = b.iter().map(|lit| lit ^ 1).collect();
         let number = self.chain(a, &complement);
         self.leaf(Leaf::Sum(number, a.len() as u32)) ^ 1
-    }
-}
-
-/// What a register takes without choices that are pins of a flip-flop: keep what it holds, or take a constant. `control` is called with
-/// what chooses.
-fn peel(
-    flat: &Flat<'_>,
-    (scope, id): (usize, RegisterId),
-    register: &Register,
-    mut next: Value,
-    control: &mut dyn FnMut(Value),
-) -> Value {
-    let (mut kept, mut set) = (register.enable.is_some(), false);
-    loop {
-        let (at, node) = flat.node(next);
-        let Op::Mux(select, a, b) = node.op else { return next };
-        let (select, a, b) = (flat.value(at, select), flat.value(at, a), flat.value(at, b));
-        let is_own = |value: Value| {
-            let (of, node) = flat.node(value);
-            of == scope && node.op == Op::Register(id)
-        };
-        let is_set = |value: Value| match &flat.node(value).1.op {
-            Op::Constant(bits) => register.reset.as_ref().is_none_or(|reset| *reset == **bits),
-            _ => false,
-        };
-        next = if !kept && (is_own(a) || is_own(b)) {
-            kept = true;
-            if is_own(a) { b } else { a }
-        } else if !set && (is_set(a) || is_set(b)) {
-            set = true;
-            if is_set(a) { b } else { a }
-        } else {
-            return next;
-        };
-        control(select);
     }
 }

@@ -1,16 +1,20 @@
 //! What a design takes of an FPGA, as an estimate: lookup tables, flip-flops, memory.
 //!
 //! The design is made gates of single bits (`bits`), of which those count that an output or state depends on, and these are put in lookup
-//! tables (`cover`) as tools for synthesis do. Carry chains, block memory, memory in lookup tables and shift registers are what Yosys
-//! makes of them. `tests/rtl/calibrate --area` puts estimates next to what Yosys says.
+//! tables (`cover`) as tools for synthesis do. Choices that are pins of flip-flops are no gates (`registers`), and bits that hold the same
+//! are one flip-flop (`same`). Carry chains, block memory, memory in lookup tables and shift registers are what Yosys makes of them.
+//! `tests/rtl/calibrate --area` puts estimates next to what Yosys says.
 
 mod bits;
 mod cover;
+mod registers;
+mod same;
 
 use crate::sim::flatten::Flat;
 use crate::*;
 use bits::{Bits as Gates, Gate, Leaf, Lit};
 use cover::Cover;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
@@ -83,11 +87,12 @@ pub fn estimate(design: &Design, fabric: Fabric) -> Option<BTreeMap<String, Area
     let flat = Flat::new(design, design.top()?);
     let gates = Gates::new(&flat, fabric.inputs())?;
     let mut all = vec![Area::default(); flat.scopes.len()];
-    let live = Live::new(&flat, &gates, fabric);
+    let mut live = Live::new(&flat, &gates, fabric);
     let cover = Cover::new(&gates, fabric.inputs(), &live.uses, &live.needed, flat.scopes.len());
     for (area, luts) in all.iter_mut().zip(&cover.luts) {
         area.luts = *luts;
     }
+    live.join_memories();
     live.state(&mut all);
     let paths = flat.scopes.iter().map(|scope| scope.path.trim_end_matches('.').to_owned());
     let mut areas: BTreeMap<String, Area> = BTreeMap::new();
@@ -108,7 +113,11 @@ struct Live<'a> {
     needed: Vec<Lit>,
     /// Bits of registers, memories, chains and products that count.
     registers: Vec<Vec<bool>>,
+    /// Parts of registers of which a bit counts.
+    parts: FxHashSet<(u32, usize)>,
     words: Vec<Vec<bool>>,
+    /// Memories whose direct reads have a register that becomes part of them.
+    joined: Vec<bool>,
     chains: Vec<u32>,
     products: Vec<u32>,
 }
@@ -125,7 +134,9 @@ impl<'a> Live<'a> {
             uses: vec![0; gates.gates.len()],
             needed: Vec::new(),
             registers,
+            parts: FxHashSet::default(),
             words,
+            joined: vec![false; gates.memories.len()],
             chains: vec![0; gates.chains.len()],
             products: vec![0; gates.products.len()],
         };
@@ -164,11 +175,8 @@ impl<'a> Live<'a> {
             Leaf::Input(..) => {}
             Leaf::Register(number, bit) => {
                 let cells = &gates.registers[number as usize];
-                let live = &mut self.registers[number as usize];
-                if !live.contains(&true) {
-                    self.needed.extend(&cells.control);
-                    live[bit as usize] = true;
-                    self.use_all(&cells.control, open);
+                if self.parts.insert((number, cells.part_of(bit))) {
+                    self.need(cells.control(bit), open);
                 }
                 self.registers[number as usize][bit as usize] = true;
                 if let Some(next) = cells.next.get(bit as usize) {
@@ -216,6 +224,41 @@ impl<'a> Live<'a> {
         }
     }
 
+    /// Makes registers that hold nothing but what a memory gives in the same cycle part of it, where it then is a block memory.
+    fn join_memories(&mut self) {
+        let gates = self.gates;
+        let mut after: FxHashMap<Lit, (usize, usize)> = FxHashMap::default();
+        for (number, cells) in gates.registers.iter().enumerate() {
+            let live = (0..cells.next.len()).filter(|bit| self.registers[number][*bit]);
+            after.extend(live.map(|bit| (cells.next[bit], (number, bit))));
+        }
+        for (number, words) in gates.memories.iter().enumerate() {
+            let memory = &self.flat.scopes[words.scope as usize].module.memories[words.id];
+            let width = self.words[number].iter().filter(|live| **live).count() as u64;
+            let is_direct = |port: &ReadPort| port.latency == Latency::Direct;
+            if width == 0
+                || !memory.reads.values().all(is_direct)
+                || memory_area(memory, (width, true), self.fabric).blocks == 0
+            {
+                continue;
+            }
+            let leaf = |port: u32, bit: u32| {
+                let leaf = Leaf::Read { memory: number as u32, port, bit };
+                gates.known.get(&Gate::Leaf(leaf)).filter(|gate| self.uses[**gate as usize] > 0)
+            };
+            let all =
+                (0..memory.reads.len() as u32).flat_map(|port| (0..memory.width).map(move |bit| (port, bit)));
+            let registers: Option<Vec<(usize, usize)>> = all
+                .filter_map(|(port, bit)| leaf(port, bit))
+                .map(|gate| after.get(&(2 * gate)).copied().filter(|_| self.uses[*gate as usize] == 1))
+                .collect();
+            for (of, bit) in registers.into_iter().flatten() {
+                self.registers[of][bit] = false;
+                self.joined[number] = true;
+            }
+        }
+    }
+
     /// Registers, memories, chains and products.
     fn state(&self, all: &mut [Area]) {
         if self.fabric == Fabric::Lut4 {
@@ -231,11 +274,11 @@ impl<'a> Live<'a> {
             area.luts += u64::from(*live) * (parts * (parts + 1) / 2).saturating_sub(1);
         }
         self.flip_flops(all);
-        for (words, live) in self.gates.memories.iter().zip(&self.words) {
+        for ((words, live), joined) in self.gates.memories.iter().zip(&self.words).zip(&self.joined) {
             let width = live.iter().filter(|live| **live).count() as u64;
             if width > 0 {
                 let memory = &self.flat.scopes[words.scope as usize].module.memories[words.id];
-                all[words.scope as usize] += memory_area(memory, width, self.fabric);
+                all[words.scope as usize] += memory_area(memory, (width, *joined), self.fabric);
             }
         }
     }
@@ -252,7 +295,10 @@ impl<'a> Live<'a> {
                     return None;
                 };
                 let other = &self.gates.registers[of as usize];
-                let moves = !cells.has_reset && !other.has_reset && cells.control == other.control;
+                let moves = cells.only_moves(bit as u32)
+                    && other.only_moves(at)
+                    && self.registers[of as usize][at as usize]
+                    && cells.control(bit as u32) == other.control(at);
                 (next & 1 == 0 && moves && self.uses[(next / 2) as usize] == 1)
                     .then_some((of as usize, at as usize))
             };
@@ -302,8 +348,8 @@ fn grow(number: &mut u32, least: u32) -> u32 {
     std::mem::replace(number, least.max(*number))
 }
 
-/// What a memory takes, of whose words so many bits are read.
-fn memory_area(memory: &Memory, width: u64, fabric: Fabric) -> Area {
+/// What a memory takes, of whose words so many bits are read, and whether a register after each read is part of it.
+fn memory_area(memory: &Memory, (width, joined): (u64, bool), fabric: Fabric) -> Area {
     let depth = u64::from(memory.depth);
     let reads = memory.reads.len().max(1) as u64;
     let clocked = memory.reads.values().filter(|port| port.latency != Latency::Direct).count() as u64;
@@ -311,7 +357,7 @@ fn memory_area(memory: &Memory, width: u64, fabric: Fabric) -> Area {
     let groups = depth.div_ceil(words);
     let cells = reads * groups * width.div_ceil(bits);
     let blocks = reads * blocks(depth, width);
-    let is_cheaper = clocked == reads && blocks * fabric.block_cost() < cells * cost;
+    let is_cheaper = (joined || clocked == reads) && blocks * fabric.block_cost() < cells * cost;
     let is_block = memory.is_block() || is_cheaper;
     if is_block {
         return Area { blocks, ..Area::default() };

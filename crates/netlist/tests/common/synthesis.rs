@@ -15,11 +15,14 @@ pub(crate) struct Counted {
 
 /// Synthesises a design.
 pub(crate) fn synthesised(design: &Design, name: &str, fabric: Fabric) -> Counted {
-    let command = match fabric {
-        Fabric::Lut4 => "synth_ecp5",
-        Fabric::Lut6 => "synth_xilinx -flatten -noiopad -noclkbuf",
+    let commands = match fabric {
+        // As in the scripts that `millrace rtl` writes: inverters of resets are shared.
+        Fabric::Lut4 => {
+            "synth_ecp5 -top TOP -run begin:map_luts; opt_merge; synth_ecp5 -top TOP -run map_luts:"
+        }
+        Fabric::Lut6 => "synth_xilinx -flatten -noiopad -noclkbuf -top TOP",
     };
-    let script = format!("{command} -top TOP; check -assert; tee -o /dev/stdout stat");
+    let script = format!("{commands}; check -assert; tee -o /dev/stdout stat");
     counted(&tools::yosys(design, name, &script).unwrap_or_else(|said| panic!("{said}")))
 }
 
