@@ -14,6 +14,7 @@
 mod expressions;
 mod module;
 mod names;
+mod pins;
 
 use crate::*;
 use cranelift_entity::SecondaryMap;

@@ -13,6 +13,9 @@ use millrace_netlist::*;
 /// Designs in one model.
 const TOGETHER: u64 = 20;
 
+/// Lookup tables for the registers of [`pins`]: those that the reset of the design sets to 0, too, have one for each of their bits.
+const PIN_TABLES: u32 = 600;
+
 fn count() -> u64 {
     std::env::var("MILLRACE_VERILATED").ok().and_then(|n| n.parse().ok()).unwrap_or(40)
 }
@@ -59,14 +62,17 @@ fn together(seeds: std::ops::Range<u64>, optimized: bool) -> Design {
 
 fn compare(seeds: std::ops::Range<u64>, optimized: bool) {
     let name = format!("{}-{optimized}", seeds.start);
-    let design = together(seeds, optimized);
-    verify(&design).unwrap();
-    tools::lint(&design, &format!("lint-{name}")).unwrap_or_else(|said| panic!("{said}"));
-    let mut stimulus = Stimulus::new(&design, Rng::new(7));
+    compare_design(&together(seeds, optimized), &name);
+}
+
+fn compare_design(design: &Design, name: &str) {
+    verify(design).unwrap();
+    tools::lint(design, &format!("lint-{name}")).unwrap_or_else(|said| panic!("{said}"));
+    let mut stimulus = Stimulus::new(design, Rng::new(7));
     let cycles: tools::Cycles = (0..200).map(|_| stimulus.next_cycle()).collect();
-    let wanted = tools::simulated(&design, &cycles);
+    let wanted = tools::simulated(design, &cycles);
     let got =
-        tools::verilated(&design, &format!("model-{name}"), &cycles).unwrap_or_else(|said| panic!("{said}"));
+        tools::verilated(design, &format!("model-{name}"), &cycles).unwrap_or_else(|said| panic!("{said}"));
     assert_eq!(got.len(), wanted.len(), "cycles");
     let top = &design.modules[design.top().unwrap()];
     for (cycle, (got, wanted)) in got.iter().zip(&wanted).enumerate() {
@@ -89,5 +95,89 @@ fn verilator_and_simulator_optimised() {
         (0..count())
             .step_by(TOGETHER as usize)
             .for_each(|seed| compare(seed + 10_000..seed + 10_000 + TOGETHER, true));
+    }
+}
+
+/// Registers of 16 bits that are kept or reset by all kinds of signals, each by its inverse, too.
+fn pins() -> Design {
+    let mut m = ModuleBuilder::new("pins");
+    let inputs = ["p", "q", "s"].map(|name| m.input(name, 1));
+    let [p, q, s] = [0, 1, 2].map(|at| m.delayed(&format!("bit{at}"), inputs[at], None));
+    let (a, b) = (m.input("a", 4), m.input("b", 4));
+    let held = m.delayed("held", a, Some(5));
+    let both = m.concat(&[p, a, q]);
+    let both = m.delayed("both", both, None);
+    let word = m.input("word", 16);
+    let not_q = m.not(q);
+    let mut signals = vec![p, s, m.bit(held, 2), m.bit(both, 3), m.bit(both, 5)];
+    signals.extend([
+        m.and(p, q),
+        m.and(p, not_q),
+        m.or(p, s),
+        m.xor(p, q),
+        m.eq(p, q),
+        m.eq(a, b),
+        m.lt(a, b),
+    ]);
+    signals.extend([m.reduce_and(held), m.reduce_or(held), m.mux(p, q, s)]);
+    let inner = m.and(q, s);
+    let inner = m.not(inner);
+    signals.push(m.or(p, inner));
+    for (at, signal) in signals.into_iter().enumerate() {
+        for (kind, signal) in [("is", signal), ("not", m.not(signal))] {
+            let zero = m.number(16, 0);
+            let mut outputs = Vec::new();
+            for (way, start) in [("start", Some(0)), ("plain", None)] {
+                let (high, low) = (m.mux(signal, zero, word), m.mux(signal, word, zero));
+                outputs.push(m.delayed(&format!("{kind}{at}_{way}_high"), high, start));
+                outputs.push(m.delayed(&format!("{kind}{at}_{way}_low"), low, start));
+                let (kept, output) = m.register(&format!("{kind}{at}_{way}_kept"), 16, start);
+                let next = m.mux(signal, output, word);
+                m.set_next(kept, next);
+                outputs.push(output);
+                let (enabled, output) = m.register(&format!("{kind}{at}_{way}_enabled"), 16, start);
+                m.set_next(enabled, word);
+                m.set_enable(enabled, signal);
+                outputs.push(output);
+            }
+            // Parts of a word with signals of their own.
+            let part = m.slice(word, 0, 8);
+            let none = m.number(8, 0);
+            let (one, other) = (m.mux(signal, part, none), m.mux(q, none, part));
+            let parts = m.concat(&[one, other, p]);
+            outputs.push(m.delayed(&format!("{kind}{at}_parts"), parts, None));
+            let all = m.concat(&outputs);
+            m.output(&format!("{kind}{at}"), all);
+        }
+    }
+    let mut design = Design::new();
+    design.add(m.finish());
+    design
+}
+
+/// Signals at pins of flip-flops are what they were, and no flip-flop has gates of its own for them.
+#[test]
+fn signals_at_pins() {
+    let design = pins();
+    if tools::has("verilator") {
+        compare_design(&design, "pins");
+    }
+    if !tools::has("yosys") {
+        return;
+    }
+    for (name, command) in
+        [("pins-xc7", "synth_xilinx -flatten -noiopad -noclkbuf"), ("pins-ecp5", "synth_ecp5")]
+    {
+        let script = format!("{command} -top TOP; check -assert; tee -o /dev/stdout stat");
+        let said = tools::yosys(&design, name, &script).unwrap_or_else(|said| panic!("{said}"));
+        // The last list is that of this script.
+        let list = said.rsplit("Number of cells:").next().unwrap_or_default();
+        let cells = list.lines().filter_map(|line| {
+            let mut words = line.split_whitespace();
+            let is_logic = words.next().is_some_and(|cell| cell.starts_with("LUT") || cell == "INV");
+            words.next()?.parse::<u32>().ok().filter(|_| is_logic)
+        });
+        let count: u32 = cells.sum();
+        assert!(count > 0 && count < PIN_TABLES, "{command}: {count} lookup tables: {said}");
     }
 }

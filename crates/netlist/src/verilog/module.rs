@@ -2,6 +2,7 @@
 
 use super::expressions::{literal, range};
 use super::names::{Names, legal};
+use super::pins::{Pins, Taken};
 use super::{Interface, Needs};
 use crate::passes::{Known, Live};
 use crate::*;
@@ -30,7 +31,8 @@ pub(super) struct ModulePrinter<'a> {
     /// What outputs depend on; nothing else is printed.
     live: Live,
     interfaces: &'a SecondaryMap<ModuleId, Interface>,
-    names: Names,
+    pub(super) names: Names,
+    pub(super) pins: Pins,
     interface: Interface,
     /// The names of values that have one in the text.
     pub(super) wires: SecondaryMap<NodeId, Option<String>>,
@@ -70,6 +72,7 @@ impl<'a> ModulePrinter<'a> {
             live: Live::of(module, &Known::default()),
             interfaces,
             names,
+            pins: Pins::default(),
             interface: Interface {
                 module: name,
                 inputs,
@@ -167,7 +170,7 @@ impl<'a> ModulePrinter<'a> {
         registers
     }
 
-    fn line(&mut self, text: impl std::fmt::Display) {
+    pub(super) fn line(&mut self, text: impl std::fmt::Display) {
         let _ = writeln!(self.out, "    {text}");
     }
 
@@ -390,11 +393,10 @@ impl<'a> ModulePrinter<'a> {
     }
 
     fn clock_registers(&mut self, names: &[String]) {
-        for (register, name) in self.module.registers.values().zip(names) {
-            let next = self.bare(register.next.expect("a verified register"));
+        for ((id, register), name) in self.module.registers.iter().zip(names) {
+            let Taken { enable, next } = self.taken(id);
             self.line(format_args!("always_ff @(posedge {}) begin", Design::CLOCK));
-            let enable = register.enable.expand().map(|enable| format!("if ({}) ", self.bare(enable)));
-            let enable = enable.unwrap_or_default();
+            let enable = enable.map_or(String::new(), |enable| format!("if ({enable}) "));
             match &register.reset {
                 Some(reset) => {
                     self.line(format_args!("    if ({}) {name} <= {};", Design::RESET, literal(reset)));
@@ -522,6 +524,8 @@ impl<'a> ModulePrinter<'a> {
                     .map(|(low, count)| format!("{name}{}", range(node.width, low, count))),
             );
         }
+        let passed = self.pins.passed.iter().filter_map(|node| self.wires[*node].clone());
+        unread.extend(passed.collect::<std::collections::BTreeSet<_>>());
         let unused = inputs.iter().zip(&self.interface.inputs).filter(|(used, _)| !**used);
         unread.extend(unused.map(|(_, name)| name.clone()));
         if !unread.is_empty() {
