@@ -55,7 +55,8 @@ fn packets_that_wait_share_a_budget_of_bytes() {
     let mut long = vec![0; 9000];
     long[..2].copy_from_slice(&[3, 1]);
     let outcomes = EngineKind::HERE.iter().map(|&engine| {
-        let config = SwitchConfig { engine, packet_memory: MIN_PACKET_MEMORY, ..SwitchConfig::default() };
+        let queues = QueueConfig { packet_memory: MIN_PACKET_MEMORY, ..QueueConfig::default() };
+        let config = SwitchConfig { engine, queues, ..SwitchConfig::default() };
         let mut switch = switch(THROUGH, 120, config);
         let frames = || (0..64).map(|_| (0, long.as_slice()));
         let outcome = switch.inject_batch(frames(), 0);

@@ -223,6 +223,17 @@ impl Target {
         }
     }
 
+    /// Has a hardware device hold what was written, and tables what it has counted; nothing where there is none.
+    pub(crate) async fn settle(&self) -> Result<(), Status> {
+        match self {
+            Target::Running(control, _) if control.has_device() => {
+                let unreachable = request(control, Request::Look).await?.unreachable;
+                unreachable.map_or(Ok(()), |why| Err(Status::unavailable(why)))
+            }
+            Target::Running(..) | Target::Waiting(_) => Ok(()),
+        }
+    }
+
     /// The time of the switch.
     pub(crate) async fn now_ns(&self) -> Result<u64, Status> {
         Ok(self.ask(Request::Look).await?.now_ns)

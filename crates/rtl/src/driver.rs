@@ -20,6 +20,21 @@ pub trait SoftwareAccess {
     /// The device cannot be reached.
     fn write(&mut self, port: usize, address: u64, word: &Bits) -> Result<(), Self::Error>;
 
+    /// Writes words of a port in this order; where a request takes long, with few of them.
+    ///
+    /// # Errors
+    /// The device cannot be reached; some may be written.
+    fn write_many(
+        &mut self,
+        port: usize,
+        words: &mut dyn Iterator<Item = (u64, &Bits)>,
+    ) -> Result<(), Self::Error> {
+        for (address, word) in words {
+            self.write(port, address, word)?;
+        }
+        Ok(())
+    }
+
     /// Reads words, each by its port and address, in this order for each port.
     ///
     /// # Errors
@@ -164,9 +179,8 @@ impl Driver {
         for turn in 0..2 {
             let other = !self.bank;
             for (port, words) in changes {
-                for (address, word) in words {
-                    device.write(*port, address + u64::from(other), word)?;
-                }
+                let mut words = words.iter().map(|(address, word)| (address + u64::from(other), word));
+                device.write_many(*port, &mut words)?;
             }
             if turn == 0 && !changes.is_empty() {
                 self.bank = other;
@@ -177,10 +191,8 @@ impl Driver {
         let mut wrote = !changes.is_empty();
         for ((port, object), changes) in self.objects.iter_mut().zip(objects) {
             let Some(changes) = changes else { continue };
-            for (address, word) in &changes.words {
-                device.write(*port, *address, word)?;
-                wrote = true;
-            }
+            wrote |= !changes.words.is_empty();
+            device.write_many(*port, &mut changes.words.iter().map(|(address, word)| (*address, word)))?;
             object.wrote(changes);
         }
         Ok(wrote)

@@ -148,6 +148,11 @@ pub(super) fn take_messages(worker: &mut Worker) {
 fn take(worker: &mut Worker, message: Message) {
     // The time that it takes is not the packets'.
     worker.pace.rest();
+    if !worker.mailbox.is_paused() {
+        // What is written in a pause goes to a device as a whole.
+        worker.switch.settle_device();
+        worker.mailbox.control.set_device(worker.switch.has_device());
+    }
     match message {
         Message::Switch(Request::Pause(to)) => {
             worker.mailbox.pauses += 1;

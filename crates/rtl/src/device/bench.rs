@@ -153,6 +153,11 @@ impl Bench {
         self.device.access().period_ps = period_ps;
     }
 
+    /// From now on the time that meters see is this, in nanoseconds.
+    pub fn set_now(&mut self, now_ns: u64) {
+        self.device.access().set_now(now_ns);
+    }
+
     /// The cycle.
     pub fn cycle(&mut self) -> u64 {
         self.device.access().simulator.cycle()

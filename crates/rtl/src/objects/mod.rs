@@ -29,12 +29,13 @@ pub(crate) use sync::{Changes, Synced};
 #[cfg(test)]
 mod tests;
 
+use crate::assemble::name_of;
 use crate::limits::{MAX_INITIAL_CELLS, MAX_MEMBERS, MAX_OBJECT_BITS, MAX_OBJECT_WORDS, MAX_VALUE};
 use crate::slots::Slot;
 use crate::software_port::{PortKind, SoftwarePort};
 use crate::stage::{Access, ObjectKey, Unit, crc_parameters, input_width};
 use millrace_netlist::Module;
-use millrace_pipeline::{Bits, CrcParameters, MatchKind, Program};
+use millrace_pipeline::{Bits, CrcParameters, MatchKind, Program, TableId};
 
 /// What a unit is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +106,7 @@ impl ObjectUnit {
                 };
                 (kind, register.name.clone())
             }
+            ObjectKey::Hits(id) => hits(program, id)?,
             ObjectKey::Counter(id) => {
                 let counter = &program.counters[id];
                 (Kind::Counter { size: words(counter.size)? }, counter.name.clone())
@@ -254,6 +256,16 @@ impl ObjectUnit {
     pub(crate) fn waits(&self) -> bool {
         matches!(self.kind, Kind::Register { .. } | Kind::Counter { .. } | Kind::Meter { .. })
     }
+}
+
+/// A bit for each entry of a table, with its name.
+fn hits(program: &Program, table: TableId) -> Option<(Kind, String)> {
+    let table = &program.tables[table];
+    let size = words(table.size.checked_add(1)?)?;
+    Some((
+        Kind::Register { width: 1, size, initial: None, one_read: true },
+        name_of(program, &format!("{}.hits", table.name)),
+    ))
 }
 
 /// The words of a memory. None: there are none, or more than a number of 31 bits says.

@@ -10,8 +10,8 @@ use crate::tables::Full;
 use crate::units::Objects;
 use millrace_pipeline::{Bits, EntryMatch, Type};
 use millrace_state::{
-    AccountConfig, AccountTest, CounterRef, CounterValue, Meter, MeterConfig, MeterRates, MeterRef, Rate,
-    State, Tables, Written,
+    AccountConfig, AccountTest, CounterRef, CounterValue, EntryIndex, Meter, MeterConfig, MeterRates,
+    MeterRef, Rate, State, Tables, Written,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,11 +101,13 @@ impl Synced {
     pub(crate) fn changes(&self, state: &State, tables: &Tables, all: bool) -> Result<Option<Changes>, Full> {
         let written = state.written(tables);
         let written = match self.unit.key {
-            ObjectKey::DirectCounter(_) | ObjectKey::DirectMeter(_) => written,
+            ObjectKey::DirectCounter(_) | ObjectKey::DirectMeter(_) | ObjectKey::Hits(_) => written,
             ObjectKey::Counter(_) => written.to_arrays(),
             _ => written.to_objects(),
         };
-        if self.seen == Some(written) && !all {
+        // Hits are set back by software once it has seen them.
+        let is_hit = matches!(self.unit.key, ObjectKey::Hits(_)) && self.known.iter().any(|word| *word != 0);
+        if self.seen == Some(written) && !all && !is_hit {
             return Ok(None);
         }
         let mut words = self.words(state, tables)?;
@@ -143,7 +145,7 @@ impl Synced {
 
     fn cells_of_entries(&self, tables: &Tables) -> BTreeMap<u64, Vec<EntryMatch>> {
         match self.unit.key {
-            ObjectKey::DirectCounter(table) | ObjectKey::DirectMeter(table) => {
+            ObjectKey::DirectCounter(table) | ObjectKey::DirectMeter(table) | ObjectKey::Hits(table) => {
                 tables.entries(table).map(|entry| (entry.index.0.into(), entry.matches)).collect()
             }
             _ => BTreeMap::new(),
@@ -158,7 +160,7 @@ impl Synced {
     /// From now on frames may have changed everything that frames change.
     pub(crate) fn touch_all(&mut self) {
         match self.unit.key {
-            ObjectKey::DirectCounter(_) | ObjectKey::DirectMeter(_) => {
+            ObjectKey::DirectCounter(_) | ObjectKey::DirectMeter(_) | ObjectKey::Hits(_) => {
                 self.touched.extend(self.entries.keys())
             }
             ObjectKey::Counter(_) | ObjectKey::Meter(_) | ObjectKey::Register(_) => {
@@ -220,6 +222,9 @@ impl Synced {
         match self.unit.key {
             ObjectKey::Register(id) => {
                 words.extend((0..self.cells()).map(|at| (at, state.register_read(id, at))));
+            }
+            ObjectKey::Hits(id) => {
+                words.extend(entries(id)?.into_iter().map(|at| (at, Bits::zero(1))));
             }
             ObjectKey::Counter(id) => {
                 let value = |at| tables.counter_value(CounterRef::Indexed(id), at).unwrap_or_default();
@@ -326,7 +331,7 @@ impl Synced {
             }
         }
         for cell in std::mem::take(&mut self.touched) {
-            self.keep(cell, &changed, objects.state);
+            self.keep(cell, &changed, objects);
         }
     }
 
@@ -386,8 +391,15 @@ impl Synced {
     }
 
     /// Brings a cell back.
-    fn keep(&self, cell: u64, changed: &Changed, state: &mut State) {
+    fn keep(&self, cell: u64, changed: &Changed, objects: &mut Objects<'_>) {
+        let state = &mut *objects.state;
         match self.unit.key {
+            // Software hears of a hit when it looks, not when the frame came.
+            ObjectKey::Hits(id) => {
+                if changed.get(&cell).is_some_and(|(_, now)| !now.is_zero()) {
+                    state.record(id, EntryIndex(cell as u32), objects.now_ns);
+                }
+            }
             ObjectKey::Register(id) => {
                 if let Some((_, now)) = changed.get(&cell) {
                     state.register_write(id, cell, now);
