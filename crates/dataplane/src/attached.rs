@@ -18,7 +18,10 @@ use millrace_link::{Device, Event, Fault, Place};
 use millrace_pipeline::{Bits, Program};
 use millrace_rtl::device::Reason;
 use millrace_rtl::map::{Field, RegisterDevice};
-use millrace_rtl::{DeviceOptions, Driver, DriverError, GROUPS, Groups, Hardware, NODES, Objects, Options};
+use millrace_rtl::{
+    DeviceOptions, Driver, DriverError, GROUPS, Groups, Hardware, NODES, Objects, Options, SESSIONS, Session,
+    Sessions, TooMany,
+};
 use millrace_state::State;
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
@@ -152,7 +155,7 @@ impl Attached {
         self.looked = Instant::now();
         let Some(registers) = self.link.up() else { return };
         if self.groups != Some(revision) {
-            match self.driver.set_groups(&copies(groups)) {
+            match replicate(&mut self.driver, groups) {
                 Ok(()) => self.groups = Some(revision),
                 Err(error) => return self.is_full(&error),
             }
@@ -254,17 +257,30 @@ fn copies(groups: &Replication) -> Groups {
     groups.groups().map(|(id, _)| (id, of(id).iter().map(|copy| (copy.port, copy.rid)).collect())).collect()
 }
 
-/// Whether a device holds these groups.
-pub(crate) fn check_groups(groups: &Replication) -> Result<(), ReplicationError> {
-    let too_many = |what, limit: u32| ReplicationError::TooMany { what, limit: limit as usize };
-    let held = copies(groups);
-    if held.keys().any(|id| !(1..GROUPS).contains(id)) {
-        return Err(too_many("numbers of multicast groups in the device", GROUPS - 1));
-    }
-    match held.values().map(Vec::len).sum::<usize>() > NODES as usize {
-        true => Err(too_many("copies in multicast groups of the device", NODES)),
-        false => Ok(()),
-    }
+/// Clone sessions as a device has them.
+fn sessions(groups: &Replication) -> Sessions {
+    let session = |session: &crate::Session| Session {
+        group: session.group,
+        copies: session.copies.iter().map(|copy| (copy.port, copy.rid)).collect(),
+        truncate: session.truncate,
+        class: session.class_of_service,
+    };
+    groups.sessions().map(|(number, of)| (number, session(of))).collect()
+}
+
+/// Says what multicast groups and clone sessions a device is to have.
+fn replicate(driver: &mut Driver, groups: &Replication) -> Result<(), TooMany> {
+    driver.set_replication(&copies(groups), &sessions(groups))
+}
+
+/// Why a device does not hold them.
+fn refusal(too_many: TooMany) -> ReplicationError {
+    let (what, limit) = match too_many {
+        TooMany::Group(_) => ("numbers of multicast groups in the device", GROUPS - 1),
+        TooMany::Copies(_) => ("copies in multicast groups and clone sessions of the device", NODES),
+        TooMany::Session(..) => ("numbers of clone sessions in the device", SESSIONS),
+    };
+    ReplicationError::TooMany { what, limit: limit as usize }
 }
 
 /// Does something with the device, if there is one, and the rest of the switch.
@@ -314,7 +330,11 @@ pub(crate) fn write_groups<R>(
     }
     switch.replicator.note();
     let written = write(switch.replicator.groups_mut());
-    let fits = written.and_then(|done| check_groups(switch.replicator.groups()).map(|()| done));
+    let fits = written.and_then(|done| {
+        let held =
+            with_device(switch, |switch, device| replicate(&mut device.driver, switch.replicator.groups()));
+        held.unwrap_or(Ok(())).map(|()| done).map_err(refusal)
+    });
     match fits.is_ok() {
         true => switch.replicator.keep(),
         false => switch.replicator.undo(),

@@ -264,7 +264,7 @@ impl Engine {
             (Engine::Rtl, Simulator::InProcess) => Ok(EngineKind::Rtl),
             (Engine::Rtl, Simulator::Verilator) => Ok(EngineKind::Verilated),
             (Engine::Device, Simulator::InProcess) => {
-                Err(Failure::Usage("--engine device is for `run` and `stf`".into()))
+                Err(Failure::Usage("--engine device is for `run PROG` and `stf`".into()))
             }
             _ => Err(Failure::Usage("--sim is for --engine rtl".into())),
         }

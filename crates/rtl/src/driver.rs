@@ -124,6 +124,15 @@ impl Driver {
         self.groups.as_mut().map_or(Ok(()), |words| words.set(groups))
     }
 
+    /// Says which multicast groups and clone sessions there are; the next update writes them together with tables. A device that clones
+    /// nothing needs no sessions.
+    ///
+    /// # Errors
+    /// They are more than the device holds; those before stay.
+    pub fn set_replication(&mut self, groups: &Groups, sessions: &Sessions) -> Result<(), TooMany> {
+        self.groups.as_mut().map_or(Ok(()), |words| words.set_needed(groups, sessions))
+    }
+
     /// Says which clone sessions there are; the next update writes them together with tables.
     ///
     /// # Errors

@@ -5,10 +5,14 @@ use crate::live::Live;
 use serde_json::json;
 use std::io::Write;
 use std::process::Stdio;
+use std::time::Duration;
+
+/// A served device is written whole, word by word, each some cycles of a simulation.
+const WRITTEN: Duration = Duration::from_secs(150);
 
 #[test]
 fn tests_of_programs_pass_on_a_device() {
-    for name in ["l2_switch", "firewall"] {
+    for name in ["l2_switch", "firewall", "cookbook/mirror"] {
         let (program, test) = (format!("programs/{name}.p4"), format!("programs/{name}.stf"));
         let said = millrace(&["stf", "--engine", "device", "--device", "width=128", &program, &test]);
         assert_eq!(said.code, 0, "{program}: {}", said.err);
@@ -72,15 +76,18 @@ fn what_a_device_cannot_do_is_refused_at_the_start() {
             &["stf", "--engine", "device", "--device-at", "1", program, "programs/l2_switch.stf"],
             "--device-at is for `run`",
         ),
-        (&["bench", "--engine", "device", program], "--engine device is for `run` and `stf`"),
-        (&["run", "--engine", "device"], "--engine device is for"),
+        (
+            &["bench", "--engine", "device", program, "--trace", "programs/demo/in0.pcap"],
+            "--engine device is for `run PROG` and `stf`",
+        ),
+        (&["run", "--engine", "device"], "--engine device is for `run PROG` and `stf`"),
     ] {
         let said = millrace(args);
         assert_eq!(said.code, 2, "{args:?}: {}", said.err);
         assert!(said.err.contains(why), "{args:?}: {}", said.err);
     }
-    let said = millrace(&["run", "programs/cookbook/mirror.p4", "--engine", "device", "-i", "0@null:-"]);
-    assert!(said.code == 1 && said.err.contains("clone"), "{}", said.err);
+    let said = millrace(&["run", "programs/cookbook/aqm.p4", "--engine", "device", "-i", "0@null:-"]);
+    assert!(said.code == 1 && said.err.contains("queue"), "{}", said.err);
 }
 
 /// A served device is one of the program, or is refused; it is the same whatever way the source was named.
@@ -113,7 +120,7 @@ fn a_served_device_is_of_the_program() {
         "--thrift",
         "0",
     ]);
-    let thrift = switch.hears("Thrift: 127.0.0.1:").unwrap();
+    let thrift = switch.hears_within(WRITTEN, "Thrift: 127.0.0.1:").unwrap();
     let shell = crate::common::command()
         .args(["shell", "--thrift-port", &thrift])
         .stdin(Stdio::piped())
