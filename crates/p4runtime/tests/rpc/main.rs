@@ -9,7 +9,6 @@ mod devices;
 mod discovery;
 mod entries;
 mod gnmi;
-mod hardware;
 mod hostile;
 mod messages;
 mod pipeline;
