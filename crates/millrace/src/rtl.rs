@@ -8,13 +8,14 @@ use crate::source::load_any;
 use crate::{cli::ProgramArgs, progress::Progress};
 use clap::{Args, ValueEnum};
 use millrace_netlist::Design;
+use millrace_netlist::area::Area;
 use millrace_netlist::verilog::{self, VerilogFile};
 use millrace_pipeline::{Profile, Program};
 use millrace_rtl::backplane::{self, Backplane, BackplaneOptions};
 use millrace_rtl::device::Link;
 use millrace_rtl::map::Bus;
 use millrace_rtl::tables::MAX_CAPACITY;
-use millrace_rtl::{Device, DeviceOptions, Hardware, Options, Target, build_files, line_rate};
+use millrace_rtl::{AreaReport, Device, DeviceOptions, Hardware, Options, Target, build_files, line_rate};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -130,10 +131,17 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
         false => None,
     };
     let report = hardware.report();
-    let text = match &device {
+    let areas = match &device {
+        Some(device) => vec![("device".to_owned(), device.area(&hardware))],
+        None => hardware.areas(),
+    };
+    let mut text = match &device {
         Some(device) => format!("{}\n{report}", device.report()),
         None => report.to_string(),
     };
+    for (name, area) in areas.iter().filter(|(_, area)| !area.parts.is_empty()) {
+        text.push_str(&format!("\n{name}\n{area}"));
+    }
     let files = match &args.output {
         Some(folder) => write_files(folder, args, (&hardware, device.as_ref()), &text)?,
         None => Vec::new(),
@@ -159,6 +167,12 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
                         "ports": object.ports, "interval": object.interval, "wait": object.wait })
             })
             .collect();
+        let tables: Vec<_> = (report.tables.iter())
+            .map(|table| {
+                json!({ "table": table.table, "kind": table.kind, "key_bits": table.key_bits, "declared": table.declared,
+                        "capacity": table.capacity, "storage_bits": table.storage_bits })
+            })
+            .collect();
         let outside: Vec<_> = (report.outside.iter())
             .map(|object| json!({ "object": object.object, "stages": object.stages, "why": object.why }))
             .collect();
@@ -168,13 +182,27 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
                     "latency": report.latency.all(), "headers_per_second": report.headers_per_second() })
         });
         say_line(
-            json!({ "ok": true, "program": report.program, "period_ps": report.period_ps, "target": report.target.name(), "stages": stages, "objects": objects,
-                         "outside": outside, "device": whole, "files": files }),
+            json!({ "ok": true, "program": report.program, "period_ps": report.period_ps, "target": report.target.name(),
+                    "stages": stages, "tables": tables, "objects": objects, "outside": outside, "device": whole,
+                    "areas": areas_json(&areas), "files": files }),
         );
     } else {
         say(&text);
     }
     Ok(())
+}
+
+/// What stages or a device take, for programs.
+fn areas_json(areas: &[(String, AreaReport)]) -> serde_json::Value {
+    let of = |name: &str, area: &Area| {
+        json!({ "part": name, "luts": area.luts, "ffs": area.ffs, "memory_luts": area.memory_luts, "memory_bits": area.memory_bits,
+                "blocks": area.blocks, "multipliers": area.multipliers })
+    };
+    let all = areas.iter().map(|(name, report)| {
+        let parts: Vec<_> = report.parts.iter().map(|(part, area)| of(part, area)).collect();
+        json!({ "of": name, "total": of("total", &report.total()), "parts": parts })
+    });
+    all.collect()
 }
 
 /// Writes the design, what tools need of it, the report and the register map; gives the names of the files.

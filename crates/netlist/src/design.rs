@@ -201,6 +201,15 @@ impl Memory {
     pub fn address_width(&self) -> u32 {
         address_width(self.depth)
     }
+
+    /// Whether the text asks for block memory: all reads are clocked, need no old data, and there are more than 2048 bits. Synthesis
+    /// may choose lookup tables for less, and would for somewhat more.
+    pub fn is_block(&self) -> bool {
+        const LEAST: u64 = 2048;
+        let is_clocked = |port: &ReadPort| port.latency != Latency::Direct;
+        let bits = u64::from(self.width) * u64::from(self.depth);
+        self.never_collides && bits >= LEAST && self.reads.values().all(is_clocked)
+    }
 }
 
 /// The width of the addresses of a memory of so many words: as many bits as `depth - 1` needs, at least 1.

@@ -19,6 +19,7 @@
 //! - [`text`]: an exact and readable text form (`.net`), described in docs/dev/netlist.md;
 //! - [`passes`]: optimisations that keep the meaning;
 //! - [`blocks`]: queues, register slices, arbiters;
+//! - [`area`]: what a design takes of an FPGA, as an estimate;
 //! - [`verilog`]: SystemVerilog for Verilator, Yosys, Vivado, Quartus;
 //! - [`Simulator`]: the design in process, cycle by cycle, with [`Vcd`] for what signals did;
 //! - `arbitrary` (with the feature of that name): random verified designs for tests, and what they do;
@@ -28,6 +29,7 @@
 
 #[cfg(feature = "arbitrary")]
 pub mod arbitrary;
+pub mod area;
 pub mod blocks;
 mod builder;
 mod design;

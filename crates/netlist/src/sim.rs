@@ -25,7 +25,7 @@
 //! ```
 
 mod activity;
-mod flatten;
+pub(crate) mod flatten;
 mod lower;
 mod run;
 mod schedule;

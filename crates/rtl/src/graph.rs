@@ -77,6 +77,7 @@ pub(crate) type Cases = BTreeMap<u64, Wire>;
 const MAX_VALUES: usize = 24;
 
 /// All wires of a stage.
+#[derive(Clone)]
 pub(crate) struct Graph {
     nodes: PrimaryMap<Wire, (Node, u32)>,
     same: FxHashMap<(Node, u32), Wire>,

@@ -21,6 +21,7 @@
 //!
 //! As an engine this crate never decides what becomes of a frame between stages; a whole [`device`] has a traffic manager of its own.
 
+mod area;
 mod assemble;
 pub mod backplane;
 mod build_files;
@@ -59,6 +60,7 @@ mod verilated;
 #[cfg(test)]
 mod tests;
 
+pub use area::AreaReport;
 pub use build_files::{BuildFile, build_files};
 pub use device::{Device, DeviceOptions};
 pub use driver::{Driver, DriverError, SoftwareAccess};

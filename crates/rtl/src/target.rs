@@ -4,6 +4,7 @@
 //! estimates: how long a wire is shows when the design is routed.
 
 use crate::graph::{Binary, Node, Unary, Wire};
+use millrace_netlist::area::Fabric;
 
 /// What hardware is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -36,6 +37,14 @@ impl Target {
             Target::Generic => "any FPGA",
             Target::Ecp5 => "Lattice ECP5",
             Target::Xc7 => "Xilinx 7",
+        }
+    }
+
+    /// What it is made of.
+    pub fn fabric(self) -> Fabric {
+        match self {
+            Target::Ecp5 => Fabric::Lut4,
+            Target::Generic | Target::Xc7 => Fabric::Lut6,
         }
     }
 

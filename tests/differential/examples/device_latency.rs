@@ -2,7 +2,7 @@
 //!
 //! From XGMII to XGMII, start character to start character: four ports at once, 64 bits at 156.25 MHz, 13 sizes with check sequence,
 //! for the layer-2 switch and the router. Then FRAMES frames (20,000 if nothing is said) of 64 bytes on four ports at line rate
-//! through the one pipeline; and from stream to stream at 256 bits. What is not right ends the run.
+//! through the one pipeline; then from stream to stream at each width. What is not right ends the run.
 
 use millrace_dataplane::{EngineKind, KnownPorts, Switch, SwitchConfig};
 use millrace_differential::compile_path;
@@ -159,11 +159,25 @@ fn main() {
             frames / 4 * 4
         );
 
-        let mut streams = bench(&case, DeviceOptions { width: 256, ..DeviceOptions::default() });
-        let (took, _) = pass(&mut streams, &case, 256, 1);
-        println!(
-            "  stream to stream at 256 bits: {} cycles at most\n",
-            took.iter().max().copied().unwrap_or(0)
-        );
+        for width in [64, 128, 256, 512] {
+            by_width(&case, width, (frames / 16).max(25));
+        }
     }
+}
+
+/// Stream to stream at a width: the latency of a frame of 256 bytes from each port, then what four ports pass of the shortest and of the
+/// longest frames, as fast as the device takes them.
+fn by_width(case: &Case, width: u32, count: usize) {
+    let mut streams = bench(case, DeviceOptions { width, ..DeviceOptions::default() });
+    let (took, _) = pass(&mut streams, case, 256, 1);
+    let most = took.iter().max().copied().unwrap_or(0);
+    let mut rates = Vec::new();
+    for size in [64, 1518] {
+        let (_, cycles) = pass(&mut streams, case, size, count);
+        let (frames, ns) = ((4 * count) as f64, cycles as f64 * PERIOD_NS);
+        let (millions, gigabits) = (frames / ns * 1e3, frames * (size - 4) as f64 * 8.0 / ns);
+        rates.push(format!("{size} bytes: {millions:.2} million frames a second, {gigabits:.1} Gbit/s"));
+    }
+    let ns = most as f64 * PERIOD_NS;
+    println!("  stream to stream at {width} bits: {most} cycles, {ns:.0} ns; {}", rates.join("; "));
 }

@@ -442,7 +442,10 @@ fn all_programs() {
         match made {
             Ok(device) => {
                 println!("{}", device.report());
-                if path.with_extension("entries").exists() {
+                // Frames that start again or are cloned overtake others, which is for `device_again`.
+                let has_sessions = device.register_map().ports.iter().any(|port| port.object == "sessions");
+                let in_order = device.report().places_again == 0 && !has_sessions;
+                if path.with_extension("entries").exists() && in_order {
                     // One queue, as programs may choose a class.
                     compare(&name, DeviceOptions { queues: 1, ..options() }, 300, (7, 7));
                 }

@@ -275,6 +275,25 @@ fn frames_are_cloned_in_ingress_and_cut() {
     Case { program, options, operations: &[1, 3, 4, 10], count: 120, busy: (1, 8) }.run();
 }
 
+/// A clone of egress has the headers that its frame had before the deparser, and passes egress again.
+#[test]
+fn frames_are_cloned_in_egress() {
+    let program = through(&[]);
+    // 8 is cloned in egress, 4 in ingress, 10 is cut.
+    let operations = [1, 3, 4, 5, 6, 8, 8, 8, 10, 14, 16];
+    for (ports, width, slots, busy) in [(4, 64, 16, (5, 7)), (3, 256, 32, (8, 8)), (4, 512, 8, (8, 6))] {
+        let options = DeviceOptions { ports, width, slots, ..options() };
+        Case { program: Arc::clone(&program), options, operations: &operations, count: 300, busy }.run();
+    }
+    let mut source = Source::new(&["resubmit", "recirculate", "truncate"]);
+    source.replace(
+        "    i_clone = true\n    i_session = zext(h.arg, 32)\n    i_clone_list = 32w1\n    keep = 8w0x55",
+        "    keep = 8w0x55",
+    );
+    let options = DeviceOptions { link: Link::Xgmii, slots: 32, ..options() };
+    Case { program: source.program(), options, operations: &[1, 3, 4, 8], count: 120, busy: (1, 8) }.run();
+}
+
 /// Frames pass a register of egress in the order in which they leave, also copies of one frame.
 #[test]
 fn egress_has_registers() {
@@ -320,4 +339,5 @@ fn verilator_and_yosys_have_nothing_to_say() {
     let mut source = Source::new(&[]);
     source.no_clones_in_egress();
     lint(&source.program(), DeviceOptions { ports: 2, ..options() }, "device-clones");
+    lint(&through(&[]), DeviceOptions { ports: 2, ..options() }, "device-clones-of-egress");
 }

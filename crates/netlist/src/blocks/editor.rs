@@ -12,9 +12,25 @@ pub struct EditorShape {
     pub emitted: u32,
     /// Bits of the number of a word of a frame.
     pub word: u32,
+    /// By how many lanes the old bytes may move: bit *n* for a move by *n* of them to the back, round the end of a beat.
+    pub moves: u64,
 }
 
 impl EditorShape {
+    /// All moves within a beat of so many bits.
+    pub fn all_moves(data: u32) -> u64 {
+        u64::MAX >> (64 - (data / 8).clamp(1, 64))
+    }
+
+    /// The moves that there may be; no move, if none is named.
+    fn lanes(self) -> Vec<u32> {
+        let moves = match self.moves & Self::all_moves(self.data) {
+            0 => 1,
+            moves => moves,
+        };
+        (0..self.bytes()).filter(|by| moves >> by & 1 == 1).collect()
+    }
+
     /// The bytes of a word.
     pub fn bytes(self) -> u32 {
         self.data / 8
@@ -42,21 +58,25 @@ impl EditorShape {
 /// `done`, with the last beat or in place of it if the frame has no bytes; the stream `m`, whose `tuser` says at the last beat that
 /// the frame is bad; `emits`, when a beat of the frame that was taken last is at the output from the next cycle on.
 ///
-/// The old bytes move by `emitted_bytes - payload_from` places, so each beat is made of two words: *lanes* come from the shift of
-/// these, but the first `emitted_bytes`. The memory is read a word a cycle; a frame follows the one before it after one cycle without
-/// a beat, or two where the old bytes move to the front.
+/// The old bytes move by `emitted_bytes - payload_from` places, so each beat but its first `emitted_bytes` is made of two words, which
+/// are turned by so many *lanes*: the last bytes of the one before, then the first of this one. The memory is read a word a cycle; a
+/// frame follows the one before it after one cycle without a beat, or two where the old bytes move to the front.
 ///
 /// # Panics
-/// The width is no power of two of bytes.
+/// The width is no power of two of bytes from 2 to 64.
 pub fn editor(design: &mut Design, shape: EditorShape) -> ModuleId {
-    assert!(shape.data.is_power_of_two() && shape.data >= 16, "words of a power of two of bytes, at least 2");
-    let EditorShape { data, emitted, word } = shape;
-    once(design, format!("editor_{data}_{emitted}_{word}"), |m| edit(m, shape))
+    assert!(shape.data.is_power_of_two() && (16..=512).contains(&shape.data), "words of 2 to 64 bytes");
+    let EditorShape { data, emitted, word, moves } = shape;
+    let of_moves = match moves == EditorShape::all_moves(data) {
+        true => String::new(),
+        false => format!("_{moves:x}"),
+    };
+    once(design, format!("editor_{data}_{emitted}_{word}{of_moves}"), |m| edit(m, shape))
 }
 
-/// A step of an editor: what the memory gave, as numbers of bytes.
+/// A step of an editor: what the memory gave, turned by the lanes of the frame.
 struct Step {
-    data: NodeId,
+    turned: NodeId,
     bad: NodeId,
     /// It is the frame's last word.
     last: NodeId,
@@ -68,12 +88,13 @@ struct Step {
 
 /// The frame that is edited.
 struct Frame {
-    /// By how many lanes its bytes move.
+    /// By how many lanes its bytes move, and which of the few moves that is where there are few.
     lanes: NodeId,
+    turn: NodeId,
     /// New bytes that have not gone out, the first one highest, and how many.
     emitted: NodeId,
     left: NodeId,
-    /// The word before this one.
+    /// The word before this one, turned.
     before: NodeId,
     /// That was the last, and so many bytes of it are to go out.
     ended: NodeId,
@@ -94,7 +115,10 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     // Where the old bytes go: so many words and lanes to the back, negative: to the front.
     let by = m.sub(emitted_bytes, payload_from);
     let words = m.slice(by, lane, place - lane);
-    let lanes = m.slice(by, 0, lane);
+    let lanes = match shape.lanes()[..] {
+        [only] => m.number(lane, only.into()),
+        _ => m.slice(by, 0, lane),
+    };
     let forward = m.bit(by, place - 1);
 
     let (busy_register, busy) = m.register("busy", 1, Some(0));
@@ -180,6 +204,7 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
 /// The registers of a [`Frame`].
 struct FrameRegisters {
     lanes: RegisterId,
+    turn: RegisterId,
     emitted: RegisterId,
     left: RegisterId,
     before: RegisterId,
@@ -199,6 +224,7 @@ struct Begin {
 fn frame_registers(m: &mut ModuleBuilder, shape: EditorShape) -> (Frame, FrameRegisters) {
     let lane = shape.lane();
     let lanes = m.register("lanes", lane, None);
+    let turn = m.register("turn", address_width(shape.lanes().len() as u32), None);
     let emitted = m.register("emitted_now", shape.emitted.max(1) * 8, None);
     let left = m.register("left", shape.place(), None);
     let before = m.register("before", shape.data, None);
@@ -207,6 +233,7 @@ fn frame_registers(m: &mut ModuleBuilder, shape: EditorShape) -> (Frame, FrameRe
     let bad = m.register("bad", 1, None);
     let frame = Frame {
         lanes: lanes.1,
+        turn: turn.1,
         emitted: emitted.1,
         left: left.1,
         before: before.1,
@@ -216,6 +243,7 @@ fn frame_registers(m: &mut ModuleBuilder, shape: EditorShape) -> (Frame, FrameRe
     };
     let registers = FrameRegisters {
         lanes: lanes.0,
+        turn: turn.0,
         emitted: emitted.0,
         left: left.0,
         before: before.0,
@@ -239,8 +267,22 @@ fn keep_frame(
     let (emitted_now, left, ended) = (frame.emitted, frame.left, frame.ended);
     m.set_next(registers.lanes, lanes);
     m.set_enable(registers.lanes, take);
-    let shifted = m.shl_by(emitted_now, shape.data);
-    let next_emitted = m.mux(take, emitted, shifted);
+    let numbered: Vec<(NodeId, NodeId)> = (0..)
+        .zip(shape.lanes())
+        .map(|(number, by)| (m.is(lanes, by.into()), m.number(m.width(frame.turn), number)))
+        .collect();
+    let turn = m.one_hot(m.width(frame.turn), &numbered);
+    m.set_next(registers.turn, turn);
+    m.set_enable(registers.turn, take);
+    let is_long = m.width(emitted_now) > shape.data;
+    let next_emitted = match is_long {
+        true => {
+            let shifted = m.shl_by(emitted_now, shape.data);
+            m.mux(take, emitted, shifted)
+        }
+        // After the first beat none of these is left.
+        false => emitted,
+    };
     m.set_next(registers.emitted, next_emitted);
     let bytes = m.number(place, shape.bytes().into());
     let fewer = m.lt(left, bytes);
@@ -250,10 +292,10 @@ fn keep_frame(
     let next_left = m.mux(take, emitted_bytes, less);
     m.set_next(registers.left, next_left);
     let changes = m.or(take, emits);
-    m.set_enable(registers.emitted, changes);
+    m.set_enable(registers.emitted, if is_long { changes } else { take });
     m.set_enable(registers.left, changes);
 
-    m.set_next(registers.before, this.data);
+    m.set_next(registers.before, this.turned);
     m.set_enable(registers.before, goes);
     let over = m.not(this.fits);
     let over = m.and(this.last, over);
@@ -281,19 +323,60 @@ fn step_of(m: &mut ModuleBuilder, shape: EditorShape, frame: &Frame, stored: Nod
     let end = m.add_number(end, 1);
     let all = m.number(lane + 2, shape.bytes().into());
     let fits = m.le(end, all);
-    Step { data, bad, last, end, fits }
+    let turned = turned(m, shape, frame, data);
+    Step { turned, bad, last, end, fits }
+}
+
+/// The moves that are chosen from at once: as many as a lookup table of six inputs does.
+const AT_ONCE: usize = 4;
+
+/// A word with its bytes moved by the lanes of the frame to the back, the last ones to the front.
+fn turned(m: &mut ModuleBuilder, shape: EditorShape, frame: &Frame, word: NodeId) -> NodeId {
+    let by = |m: &mut ModuleBuilder, word: NodeId, lanes: u32| match 8 * (lanes % shape.bytes()) {
+        0 => word,
+        bits => {
+            let (low, high) = (m.slice(word, 0, shape.data - bits), m.slice(word, shape.data - bits, bits));
+            m.concat(&[low, high])
+        }
+    };
+    let all = shape.lanes();
+    if all.len() <= AT_ONCE {
+        let words: Vec<NodeId> = all.iter().map(|lanes| by(m, word, *lanes)).collect();
+        return m.choose(frame.turn, &words);
+    }
+    // Two bits of the number of lanes at once, without those by which no move differs.
+    let mut word = word;
+    for low in (0..shape.lane()).step_by(2) {
+        let bits = 2.min(shape.lane() - low);
+        let words: Vec<NodeId> = (0..1 << bits)
+            .map(|digit| {
+                let is_there = all.iter().any(|lanes| lanes >> low & 3 == digit);
+                let digit = if is_there { digit } else { all[0] >> low & 3 };
+                by(m, word, digit << low)
+            })
+            .collect();
+        let digit = m.slice(frame.lanes, low, bits);
+        word = m.choose(digit, &words);
+    }
+    word
 }
 
 fn beat_of(m: &mut ModuleBuilder, shape: EditorShape, frame: &Frame, this: &Step, last: NodeId) -> Beat {
     let (bytes, lane) = (shape.bytes(), shape.lane());
-    // Byte k of the beat is byte k + bytes - lanes of the two words.
-    let both = m.concat(&[this.data, frame.before]);
-    let choices: Vec<NodeId> = (0..bytes).map(|by| m.slice(both, 8 * (bytes - by), shape.data)).collect();
-    let moved = m.choose(frame.lanes, &choices);
+    // The first bytes are of the word before.
+    let furthest = shape.lanes().last().copied().unwrap_or(0);
     let most = m.width(frame.emitted) / 8;
     let mut parts = Vec::new();
     for at in (0..bytes).rev() {
-        let old = m.slice(moved, at * 8, 8);
+        let old = m.slice(this.turned, at * 8, 8);
+        let old = match at < furthest {
+            true => {
+                let number = m.number(lane, at.into());
+                let (is_before, before) = (m.lt(number, frame.lanes), m.slice(frame.before, at * 8, 8));
+                m.mux(is_before, before, old)
+            }
+            false => old,
+        };
         parts.push(match at < most {
             true => {
                 let new = m.slice(frame.emitted, (most - 1 - at) * 8, 8);

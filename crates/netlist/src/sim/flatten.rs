@@ -7,15 +7,15 @@ use crate::*;
 use cranelift_entity::EntityRef;
 
 /// The number of a value of the flat design.
-pub(super) type Value = u32;
+pub(crate) type Value = u32;
 
 /// One instance of a module, the top included.
-pub(super) struct Scope<'d> {
-    pub(super) module: &'d Module,
+pub(crate) struct Scope<'d> {
+    pub(crate) module: &'d Module,
     /// The number of its first value.
     base: Value,
     /// The names of the instances that it is in, and its own, each followed by a dot.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// The instance it is in, and what drives its inputs there.
     parent: Option<(usize, &'d Instance)>,
     /// The instances inside it, by number.
@@ -23,14 +23,14 @@ pub(super) struct Scope<'d> {
 }
 
 /// A design without hierarchy.
-pub(super) struct Flat<'d> {
-    pub(super) scopes: Vec<Scope<'d>>,
-    pub(super) count: usize,
+pub(crate) struct Flat<'d> {
+    pub(crate) scopes: Vec<Scope<'d>>,
+    pub(crate) count: usize,
 }
 
 impl<'d> Flat<'d> {
     /// Flattens a verified design.
-    pub(super) fn new(design: &'d Design, top: ModuleId) -> Flat<'d> {
+    pub(crate) fn new(design: &'d Design, top: ModuleId) -> Flat<'d> {
         let mut flat = Flat { scopes: Vec::new(), count: 0 };
         flat.enter(design, &design.modules[top], String::new(), None);
         flat
@@ -56,7 +56,7 @@ impl<'d> Flat<'d> {
     }
 
     /// The number of a node of an instance, aliases resolved: of the node that makes the value.
-    pub(super) fn value(&self, scope: usize, node: NodeId) -> Value {
+    pub(crate) fn value(&self, scope: usize, node: NodeId) -> Value {
         let (mut scope, mut node) = (scope, node);
         loop {
             let at = &self.scopes[scope];
@@ -76,13 +76,13 @@ impl<'d> Flat<'d> {
     }
 
     /// The instance and the node of a number.
-    pub(super) fn place(&self, value: Value) -> (usize, NodeId) {
+    pub(crate) fn place(&self, value: Value) -> (usize, NodeId) {
         let scope = self.scopes.partition_point(|scope| scope.base <= value) - 1;
         (scope, NodeId::from_u32(value - self.scopes[scope].base))
     }
 
     /// The node of a number, which is no alias.
-    pub(super) fn node(&self, value: Value) -> (usize, &'d Node) {
+    pub(crate) fn node(&self, value: Value) -> (usize, &'d Node) {
         let (scope, node) = self.place(value);
         (scope, &self.scopes[scope].module.nodes[node])
     }
@@ -100,7 +100,7 @@ impl<'d> Flat<'d> {
     }
 
     /// The values that some need, each after what it depends on.
-    pub(super) fn sorted(&self, roots: &[Value]) -> Vec<Value> {
+    pub(crate) fn sorted(&self, roots: &[Value]) -> Vec<Value> {
         let mut seen = vec![false; self.count];
         let mut order = Vec::new();
         // Twice on the stack: to look at its operands, and then, when those are done, to come after them.

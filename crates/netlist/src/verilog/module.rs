@@ -211,7 +211,11 @@ impl<'a> ModulePrinter<'a> {
             // An address has at least one bit, so there are at least two words in the text.
             let last = memory.depth.max(2) - 1;
             let comment = self.comment(memory.place);
-            let promise = if memory.never_collides { "(* no_rw_check *) " } else { "" };
+            let promise = match (memory.is_block(), memory.never_collides) {
+                (true, _) => "(* no_rw_check, ram_style = \"block\" *) ",
+                (false, true) => "(* no_rw_check *) ",
+                (false, false) => "",
+            };
             self.line(format_args!("{promise}logic {}{name} [0:{last}];{comment}", bits(memory.width)));
             self.contents(memory, name, last);
         }

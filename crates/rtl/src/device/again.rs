@@ -6,6 +6,7 @@
 
 use super::build::{Header, Top, role_of};
 use super::clones::{Features, session_bits};
+use super::copies::CopyClone;
 use super::leave::Leaving;
 use super::shape::Shape;
 use super::stages::From;
@@ -28,6 +29,8 @@ pub(super) struct Tag {
     keeps_time: bool,
     /// Bits of the session of a clone; 0: ingress asks for none.
     session: u32,
+    /// Whether frames start again, or tags are for clones of egress alone.
+    is_sent: bool,
 }
 
 /// The parts of a tag.
@@ -65,7 +68,7 @@ impl Tag {
             program.intrinsics.get(role).is_some_and(|slot| stage.may_say(Output::Slot(slot)))
         };
         let again = asks(ingress, Intrinsic::Resubmit) || asks(egress, Intrinsic::Recirculate);
-        if !again && !features.clones_ingress {
+        if !again && !features.clones() {
             return Ok(None);
         }
         let mut slots: BTreeSet<SlotId> = BTreeSet::new();
@@ -95,7 +98,8 @@ impl Tag {
         };
         let keeps_time = looks(ingress) || looks(egress);
         let session = if features.clones_ingress { session_bits() } else { 0 };
-        Ok(Some(Tag { slots, origin: address_width(ports), keeps_time, session }))
+        let is_sent = again || features.clones_ingress;
+        Ok(Some(Tag { slots, origin: address_width(ports), keeps_time, session, is_sent }))
     }
 
     /// Bits of it without the time.
@@ -103,9 +107,13 @@ impl Tag {
         PATH + PASSES + self.origin + self.session + self.slots.iter().map(|(_, width)| width).sum::<u32>()
     }
 
-    /// Bits of it.
-    pub(super) fn width(&self) -> u32 {
-        self.own() + if self.keeps_time { TIME } else { 0 }
+    /// Bits of it, as it is sent with a frame; 0: none is.
+    pub(super) fn sent(&self) -> u32 {
+        match (self.is_sent, self.keeps_time) {
+            (false, _) => 0,
+            (true, false) => self.own(),
+            (true, true) => self.own() + TIME,
+        }
     }
 
     /// The tag of a frame from a port.
@@ -141,7 +149,7 @@ impl Tag {
 }
 
 impl Tagged {
-    fn word(self, m: &mut ModuleBuilder) -> NodeId {
+    pub(super) fn word(self, m: &mut ModuleBuilder) -> NodeId {
         let mut all = vec![self.path, self.passes, self.origin];
         all.extend(self.session);
         all.extend(self.values);
@@ -225,13 +233,13 @@ impl Top<'_> {
         let starts = leaving.copy.starts?;
         let mut path = m.mux(starts, resubmitted, recirculated);
         let mut passes = m.add_number(before.passes, 1);
-        if let Some([is_clone, _]) = leaving.copy.clone {
+        if let Some(CopyClone { starts: is_clone, .. }) = leaving.copy.clone {
             // It does not begin ingress.
             let cloned = m.number(PATH, PacketPath::IngressClone as u128);
             path = m.mux(is_clone, cloned, path);
             passes = m.mux(is_clone, before.passes, passes);
         }
-        let session = leaving.copy.clone.map(|[_, session]| session);
+        let session = leaving.copy.clone.as_ref().filter(|_| tag.session > 0).map(|clone| clone.session);
         let word =
             Tagged { path, passes, origin: before.origin, session, values: again.values.clone() }.word(m);
         if !tag.keeps_time {
@@ -243,7 +251,7 @@ impl Top<'_> {
 
     /// The sides for frames that start again.
     pub(super) fn sides_again(&mut self, design: &mut Design) -> Option<(InstanceId, InstanceId)> {
-        self.again.as_ref()?;
+        self.again.as_ref().filter(|tag| tag.is_sent)?;
         let shape = self.shape.again();
         let (receiving, sending) =
             (receive::receive(design, &shape, true), transmit(design, &shape, Side::Again));
@@ -286,7 +294,12 @@ impl Top<'_> {
         let accepted = m.output_of(to, "accepted");
         // Frames that are between their port and their last copy, and those that are to start again.
         let lost = m.output_of(from, "lost");
-        let ends = m.and(leaving.copy.header.valid, leaving.copy.last);
+        let mut ends = m.and(leaving.copy.header.valid, leaving.copy.last);
+        if let Some(clone) = &leaving.copy.clone {
+            // Clones of egress are not counted.
+            let other = m.not(clone.of_egress);
+            ends = m.and(ends, other);
+        }
         let wide = |m: &mut ModuleBuilder, bit: NodeId| m.resize(bit, 16);
         let (enters, accepted) = (wide(m, enters), wide(m, accepted));
         let (ends, lost) = (wide(m, ends), wide(m, lost));

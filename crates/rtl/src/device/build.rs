@@ -1,11 +1,12 @@
 //! The top of a device: receiving sides, the pipeline that all ports share, sending sides.
 
 use super::again::Tag;
-use super::clones::{Features, check_parser, parser_of, placed};
+use super::clones::{Features, check_parser, parser_of, placed, tail_of};
 use super::control::{Control, Software, quantum_at_start};
 use super::copies::{Copies, Copy, copies};
 use super::facts::{Length, length_use, needed, who_reads_length};
-use super::fate::Fate;
+use super::fate::{Fate, may_drop};
+use super::headers::{Headers, emitted_bytes};
 use super::leave::{Leaving, leave};
 use super::receive::{self, receive};
 use super::report::{DeviceReport, PartsLatency};
@@ -59,14 +60,18 @@ impl Device {
         }
         check_bytes(ingress, egress).map_err(refuse)?;
         check_shared(&program, ingress, egress).map_err(refuse)?;
-        let features = Features::of(&program, ingress, egress).map_err(refuse)?;
+        let features = Features::of(&program, ingress, egress);
         let parser = parser_of(&hardware.stages, features);
         if let Some(parser) = parser {
             check_stage(hardware, parser).and_then(|()| check_parser(parser, ingress)).map_err(refuse)?;
         }
         let whole = whole_frames(&program, ingress, egress);
         let whole = whole.or_else(|| features.cuts.then(|| "what is cloned or cut".to_owned()));
-        let stages = [Some(ingress), Some(egress), parser];
+        let tail = tail_of(&hardware.stages, features).map_err(refuse)?;
+        if let Some(tail) = tail {
+            check_stage(hardware, tail).map_err(refuse)?;
+        }
+        let stages = [Some(ingress), Some(egress), parser, tail];
         let compared = stages.into_iter().flatten().map(|stage| match length_use(stage) {
             Length::Compared(bytes) => bytes.max(stage.ports.window),
             Length::Value => stage.ports.window,
@@ -78,9 +83,16 @@ impl Device {
             return Err(refuse(format!("headers of more than {most} bytes, half of the longest frame")));
         }
         let again = Tag::of(&program, (ingress, egress), (options.ports, features)).map_err(refuse)?;
-        let tag = again.as_ref().map_or(0, Tag::width);
-        let shape = Shape::new(&options, window, emitted, (tag, features));
-        let stages = (ingress, egress, parser);
+        let tag = again.as_ref().map_or(0, Tag::sent);
+        let emitted = emitted.max(tail.map_or(0, emitted_bytes));
+        let headers = Headers::new(
+            (&program, ingress, egress),
+            (window, emitted),
+            (again.as_ref(), features),
+            options.width,
+        );
+        let shape = Shape::new(&options, headers, (tag, features));
+        let stages = (ingress, egress, [parser, tail]);
         let (design, software) =
             Top::build((hardware, &options), &program, stages, (&shape, whole.is_some(), again));
         let report = DeviceReport {
@@ -213,16 +225,6 @@ fn whole_frames(program: &Program, ingress: &Stage, egress: &Stage) -> Option<St
     None
 }
 
-/// The most bytes of new headers.
-fn emitted_bytes(stage: &Stage) -> u32 {
-    let graph = &stage.dataflow.graph;
-    let of = |output: Output| stage.dataflow.outputs.iter().find(|(other, _)| *other == output);
-    match of(Output::Emitted) {
-        Some((_, wire)) => graph.width(*wire).div_ceil(8),
-        None => 0,
-    }
-}
-
 /// The top while it is built.
 pub(super) struct Top<'a> {
     pub(super) m: ModuleBuilder,
@@ -232,6 +234,8 @@ pub(super) struct Top<'a> {
     pub(super) egress: Placed<'a>,
     /// The parser of clones of ingress.
     pub(super) parser: Option<Placed<'a>>,
+    /// What is left of egress after a clone.
+    pub(super) tail: Option<Placed<'a>>,
     /// Which ports are up.
     pub(super) up: NodeId,
     /// What software reaches of the device itself.
@@ -278,21 +282,23 @@ impl<'a> Top<'a> {
     fn build(
         (hardware, options): (&'a Hardware, &DeviceOptions),
         program: &'a Program,
-        (ingress, egress, parser): (&'a Stage, &'a Stage, Option<&'a Stage>),
+        (ingress, egress, others): (&'a Stage, &'a Stage, [Option<&'a Stage>; 2]),
         (shape, whole, again): (&'a Shape, bool, Option<Tag>),
     ) -> (Design, Software) {
         let mut design = Design::new();
         let mut m = ModuleBuilder::new("device");
         let ingress = Placed::new(&mut m, &mut design, hardware, ingress);
         let egress = Placed::new(&mut m, &mut design, hardware, egress);
-        let parser = parser.map(|parser| Placed::new(&mut m, &mut design, hardware, parser));
+        let [parser, tail] =
+            others.map(|stage| stage.map(|stage| Placed::new(&mut m, &mut design, hardware, stage)));
         let receiving = receive(&mut design, shape, false);
         let sending = transmit(&mut design, shape, Side::Port);
         let now = m.input("now_ns", 64);
         let mut control = Control::new(&mut m);
         let up = control.setting(&mut m, "ports_up", shape.ports, (1 << shape.ports) - 1);
         let bank_input = bank_port(program).port("of_frame");
-        let mut top = Top { m, program, shape, ingress, egress, parser, up, control, bank_input, now, again };
+        let mut top =
+            Top { m, program, shape, ingress, egress, parser, tail, up, control, bank_input, now, again };
         let m = &mut top.m;
         let mut receives: Vec<InstanceId> =
             (0..shape.ports).map(|port| m.instance(&design, receiving, &format!("receive{port}"))).collect();
@@ -306,14 +312,17 @@ impl<'a> Top<'a> {
             receives.push(receive);
             sends.push(send);
         }
-        let load = top.again.is_some().then(|| top.m.register("frames_on_their_way", 16, Some(0)));
+        let load = (shape.tag > 0).then(|| top.m.register("frames_on_their_way", 16, Some(0)));
         let admits = load.map(|(_, load)| top.admits(load));
         let depth = (top.ingress.stage.placed.latency + 4).next_power_of_two().max(16);
         let (credit_register, credit) = top.m.register("outstanding", 16, Some(0));
         let (header, window) = top.headers(&mut design, &receives, (credit, depth, admits));
         let header_port = header.port;
-        let fate = top.run_ingress(header, window);
-        let Copies { copy, consumed, of_bank } = copies(&mut top, fate, depth);
+        let mut fate = top.run_ingress(header, window);
+        if shape.headers.are_shared {
+            top.share(&mut fate, &sends);
+        }
+        let Copies { copy, consumed, of_bank, clones } = copies(&mut top, fate, depth);
         let m = &mut top.m;
         let ready = top.ingress.ready(m);
         let enters = m.and(header.valid, ready);
@@ -323,8 +332,11 @@ impl<'a> Top<'a> {
         m.set_next(credit_register, next);
         let changes = m.xor(enters, consumed);
         m.set_enable(credit_register, changes);
-        let settled = top.settled(enters, (consumed, of_bank), copy.header);
-        let leaving = leave(&mut top, copy);
+        let bank = copy.header;
+        let leaving = leave(&mut top, copy, clones.as_ref());
+        let cloned = leaving.cloned.as_ref().zip(clones.as_ref());
+        let cloned = cloned.map(|(cloned, clones)| (cloned.kept, cloned.bank, clones.takes, clones.of_bank));
+        let settled = top.settled((enters, cloned), (consumed, of_bank), bank);
         top.queue(&receives, &sends, &leaving);
         if let (Some(sides), Some(load)) = (sides_again, load) {
             let of_port = top.m.number(top.shape.port_bits(), top.shape.ports.into());
@@ -333,8 +345,8 @@ impl<'a> Top<'a> {
             top.connect_again(sides, load, (enters, &leaving));
         }
         top.payload(&receives, &sends);
-        let Top { mut m, control, ingress, egress, parser, .. } = top;
-        let stages = placed(&[Some(&ingress), Some(&egress), parser.as_ref()]);
+        let Top { mut m, control, ingress, egress, parser, tail, .. } = top;
+        let stages = placed(&[Some(&ingress), Some(&egress), parser.as_ref(), tail.as_ref()]);
         let software = control.finish(&mut m, &mut design, (hardware, options), &stages, settled);
         design.add(m.finish());
         (design, software)
@@ -545,9 +557,34 @@ impl<'a> Top<'a> {
         Fate::of(self, header)
     }
 
+    /// Keeps the new headers of each frame, in a memory of which each sending side reads a copy of its own.
+    ///
+    /// They are there from the end of ingress, before the first copy goes to a queue, until the last has left, since the slot is in use
+    /// until then. So none is read while it is written.
+    fn share(&mut self, fate: &mut Fate, sends: &[InstanceId]) {
+        let (m, shape) = (&mut self.m, self.shape);
+        let memory = m.memory("emitted", shape.emitted_bits(), shape.ports * shape.slots, Vec::new());
+        m.promise_no_collision(memory);
+        let place = m.concat(&[fate.header.port, fate.header.slot]);
+        let place = m.resize(place, shape.place_bits());
+        let bits = m.resize(fate.emitted[0], shape.emitted_bits());
+        m.write(memory, fate.header.valid, place, bits);
+        fate.emitted[0] = m.number(shape.emitted_bits(), 0);
+        for send in sends {
+            let (fetch, place) = (m.output_of(*send, "fetch"), m.output_of(*send, "place"));
+            let bits = m.read_clocked(memory, place, Some(fetch));
+            m.connect(*send, "emitted", bits);
+        }
+    }
+
     /// Whether no frame in the device meets another bank than those that come: none is between ingress and its last copy, none waits for
     /// egress, and what was in egress when that was not so has left.
-    fn settled(&mut self, enters: NodeId, (consumed, of): (NodeId, NodeId), copy: Header) -> NodeId {
+    fn settled(
+        &mut self,
+        (enters, cloned): (NodeId, Option<(NodeId, NodeId, NodeId, NodeId)>),
+        (consumed, of): (NodeId, NodeId),
+        copy: Header,
+    ) -> NodeId {
         let (m, bank) = (&mut self.m, self.control.bank);
         let mut some = Vec::new();
         for number in 0..2 {
@@ -557,9 +594,23 @@ impl<'a> Top<'a> {
             let (more, one) = (m.add_number(inside, 1), m.number(16, 1));
             let less = m.sub(inside, one);
             let next = m.mux(comes, more, less);
-            m.set_next(register, next);
             let changes = m.xor(comes, leaves);
-            m.set_enable(register, changes);
+            match cloned {
+                // Clones of egress enter and leave besides.
+                Some((kept, kept_bank, takes, takes_bank)) => {
+                    let (of_kept, of_taken) = (m.is(kept_bank, number), m.is(takes_bank, number));
+                    let (kept, taken) = (m.and(kept, of_kept), m.and(takes, of_taken));
+                    let (kept, taken) = (m.resize(kept, 16), m.resize(taken, 16));
+                    let own = m.mux(changes, next, inside);
+                    let own = m.add(own, kept);
+                    let own = m.sub(own, taken);
+                    m.set_next(register, own);
+                }
+                None => {
+                    m.set_next(register, next);
+                    m.set_enable(register, changes);
+                }
+            }
             some.push(m.reduce_or(inside));
         }
         let others = m.mux(bank, some[0], some[1]);
@@ -579,6 +630,7 @@ impl<'a> Top<'a> {
 
     /// Puts copies in the queue of their port, and tells the receiving side what becomes of its slot.
     fn queue(&mut self, receives: &[InstanceId], sends: &[InstanceId], leaving: &Leaving) {
+        let may_drop = Reason::DROPS.map(|reason| may_drop(self, reason));
         let (m, shape) = (&mut self.m, self.shape);
         let Copy { header, port, class, last, .. } = leaving.copy;
         let (mut accepted, mut wanted) = (Vec::new(), Vec::new());
@@ -592,11 +644,10 @@ impl<'a> Top<'a> {
             };
             m.connect(*send, "class", own_class);
             m.connect(*send, "bytes", leaving.bytes);
-            let entry =
-                [leaving.emitted, leaving.emitted_bytes, leaving.payload_from, header.port, header.slot];
-            for ((name, _), value) in
-                fields(shape, Side::Port).iter().zip(entry.into_iter().chain(leaving.most))
-            {
+            let entry = [header.port, header.slot, leaving.emitted_bytes, leaving.payload_from];
+            let emitted = (!shape.headers.are_shared).then_some(leaving.emitted);
+            let entry = entry.into_iter().chain(emitted).chain(leaving.most);
+            for ((name, _), value) in fields(shape, Side::Port).iter().zip(entry) {
                 m.connect(*send, name, value);
             }
             accepted.push(m.output_of(*send, "accepted"));
@@ -611,25 +662,43 @@ impl<'a> Top<'a> {
         let of_queue = m.mux(full, queue_full, none);
         let reason = m.or(leaving.reason, of_queue);
         let happened = m.and(header.valid, leaving.is_copy);
-        let (starts_again, clones) = (self.again.is_some(), shape.features.clones_ingress);
+        let (starts_again, clones) = (self.again.is_some(), shape.features.clones());
         let can_be = |reason: &Reason| match reason {
             Reason::RecirculationLimit => starts_again,
             Reason::NoCloneSession => clones,
             _ => true,
         };
-        for drop in Reason::DROPS.into_iter().filter(can_be) {
+        for (drop, may) in Reason::DROPS.into_iter().zip(may_drop).filter(|(drop, _)| can_be(drop)) {
             let is = m.is(reason, drop as u128);
             let event = m.and(is, happened);
-            let count = crate::parts::counted(m, &format!("drop_{}", drop.name()), event);
+            let name = format!("drop_{}", drop.name());
+            let count = match (&leaving.cloned, drop) {
+                (Some(cloned), Reason::QueueFull) => counted_both(m, &name, event, cloned.lost),
+                _ if may => crate::parts::counted(m, &name, event),
+                _ => m.number(32, 0),
+            };
             self.control.shows(&format!("drops.{}", drop.name()), count);
         }
-        let ends = m.and(header.valid, last);
+        let mut ends = m.and(header.valid, last);
+        let mut clones = None;
+        if let (Some(cloned), Some(of)) = (&leaving.cloned, &leaving.copy.clone) {
+            let other = m.not(of.of_egress);
+            let (ends_clone, ends_frame) = (m.and(ends, of.of_egress), m.and(ends, other));
+            clones = Some((cloned.kept_with_frame, ends_clone));
+            ends = ends_frame;
+        }
         for (number, receive) in receives.iter().enumerate() {
             let own = m.is(header.port, number as u128);
             let release = m.and(own, ends);
             let keep = m.and(own, kept);
             m.connect(*receive, "release", release);
             m.connect(*receive, "keep", keep);
+            if let Some((more, less)) = clones {
+                for (name, event) in [("more", more), ("less", less)] {
+                    let event = m.and(own, event);
+                    m.connect(*receive, name, event);
+                }
+            }
             m.connect(*receive, "slot", header.slot);
         }
     }
@@ -658,6 +727,16 @@ impl<'a> Top<'a> {
             }
         }
     }
+}
+
+/// A counter of two events that may happen in one cycle.
+fn counted_both(m: &mut ModuleBuilder, name: &str, one: NodeId, other: NodeId) -> NodeId {
+    let (register, count) = m.register(&format!("{name}_count"), 32, Some(0));
+    let (one, other) = (m.resize(one, 32), m.resize(other, 32));
+    let next = m.add(count, one);
+    let next = m.add(next, other);
+    m.set_next(register, next);
+    count
 }
 
 /// The role of a slot.

@@ -11,7 +11,7 @@ use super::fate::{Fate, asked};
 use super::shape::Shape;
 use super::stages::{From, Placed};
 use crate::groups::{NODES, SESSIONS, SessionWord, session_width};
-use crate::hardware::Stage;
+use crate::hardware::{Part, Stage};
 use crate::parts::later;
 use crate::software_port::PortKind;
 use crate::stage::{Input, ObjectKey, Output};
@@ -24,23 +24,26 @@ use std::collections::BTreeMap;
 pub(super) struct Features {
     /// Ingress asks for clones.
     pub(super) clones_ingress: bool,
+    /// Egress does.
+    pub(super) clones_egress: bool,
     /// Frames may be cut: by the program or by a session.
     pub(super) cuts: bool,
 }
 
 impl Features {
-    /// # Errors
-    /// Egress asks for clones.
-    pub(super) fn of(program: &Program, ingress: &Stage, egress: &Stage) -> Result<Features, String> {
+    pub(super) fn of(program: &Program, ingress: &Stage, egress: &Stage) -> Features {
         let asks = |stage: &Stage, role| {
             program.intrinsics.get(role).is_some_and(|slot| stage.may_say(Output::Slot(slot)))
         };
-        if asks(egress, Intrinsic::Clone) {
-            return Err("clones in egress".to_owned());
-        }
         let clones_ingress = asks(ingress, Intrinsic::Clone);
+        let clones_egress = asks(egress, Intrinsic::Clone);
         let truncates = asks(ingress, Intrinsic::Truncate) || asks(egress, Intrinsic::Truncate);
-        Ok(Features { clones_ingress, cuts: truncates || clones_ingress })
+        let cuts = truncates || clones_ingress || clones_egress;
+        Features { clones_ingress, clones_egress, cuts }
+    }
+
+    pub(super) fn clones(self) -> bool {
+        self.clones_ingress || self.clones_egress
     }
 }
 
@@ -62,15 +65,24 @@ pub(super) struct FateClone {
     pub(super) session: NodeId,
     /// What the tag of the clone keeps of the metadata.
     pub(super) values: Vec<NodeId>,
+    /// The bytes of headers when the frame was parsed, where clones of egress need them.
+    pub(super) parsed: Option<NodeId>,
 }
 
 impl FateClone {
     /// What ingress says, or the tag of a clone.
     pub(super) fn of_ingress(top: &mut Top<'_>, header: &Header) -> Option<FateClone> {
-        if !top.shape.features.clones_ingress {
+        let features = top.shape.features;
+        if !features.clones() {
             return None;
         }
         let Tagged { path, session, .. } = top.tag_of(header)?;
+        let parsed = features.clones_egress.then(|| parsed_bytes(top, header));
+        if !features.clones_ingress {
+            let (no, session) = (top.m.number(1, 0), top.m.number(session_bits(), 0));
+            let values = Vec::new();
+            return Some(FateClone { asks: no, is_clone: no, of_egress: no, session, values, parsed });
+        }
         let asks = asked(top, Intrinsic::Clone, header);
         let number = asked(top, Intrinsic::CloneSession, header);
         let list = asked(top, Intrinsic::CloneList, header);
@@ -82,8 +94,24 @@ impl FateClone {
         let number = session_number(m, number);
         let session = session.map_or(number, |session| m.mux(is_clone, session, number));
         let of_egress = m.number(1, 0);
-        Some(FateClone { asks: m.and(asks, other), is_clone, of_egress, session, values })
+        Some(FateClone { asks: m.and(asks, other), is_clone, of_egress, session, values, parsed })
     }
+}
+
+/// The bytes of valid headers after the parser.
+fn parsed_bytes(top: &mut Top<'_>, header: &Header) -> NodeId {
+    let bits = top.said_by(From::Ingress, Output::ParsedBits, 32);
+    let of_clone = top.output_by(From::Parser, Output::ParsedBits);
+    let path = top.tag_of(header).map(|tag| tag.path);
+    let m = &mut top.m;
+    let bits = match (of_clone, path) {
+        (Some(of_clone), Some(path)) => {
+            let is_clone = m.is(path, PacketPath::IngressClone as u128);
+            m.mux(is_clone, of_clone, bits)
+        }
+        _ => bits,
+    };
+    m.slice(bits, 3, Shape::LENGTH)
 }
 
 /// The number of a session as devices have it.
@@ -243,7 +271,7 @@ impl Top<'_> {
             let value = m.resize(value, *width);
             given.insert(port.clone(), later(m, &format!("clone_input{at}"), value, waits, None));
         }
-        if let Some(parser) = &self.parser {
+        if let Some(parser) = &mut self.parser {
             parser.connect(m, &given);
         }
     }
@@ -307,11 +335,27 @@ pub(super) fn cut(
 }
 
 /// The parser of clones, if ingress asks for any.
-pub(super) fn parser_of<'a>(stages: &'a [Stage], features: Features) -> Option<&'a Stage> {
-    stages.iter().find(|stage| features.clones_ingress && stage.part == crate::hardware::Part::Parser)
+pub(super) fn parser_of(stages: &[Stage], features: Features) -> Option<&Stage> {
+    stages.iter().find(|stage| features.clones_ingress && stage.part == Part::Parser)
 }
 
-/// A stage that is there.
+/// What is left of egress after a clone, if it asks for any.
+///
+/// # Errors
+/// Egress may be cloned before more than one deparser.
+pub(super) fn tail_of(stages: &[Stage], features: Features) -> Result<Option<&Stage>, String> {
+    if !features.clones_egress {
+        return Ok(None);
+    }
+    let mut tails = stages.iter().filter(|stage| matches!(stage.part, Part::Tail(_)));
+    match (tails.next(), tails.next()) {
+        (Some(tail), None) => Ok(Some(tail)),
+        (None, _) => Err("clones after the deparser of egress".to_owned()),
+        _ => Err("clones in an egress with more than one deparser".to_owned()),
+    }
+}
+
+/// The stages that are there.
 pub(super) fn placed<'a, 'b>(stages: &[Option<&'b Placed<'a>>]) -> Vec<&'b Placed<'a>> {
     stages.iter().copied().flatten().collect()
 }

@@ -2,6 +2,7 @@
 
 use super::build::{Header, Top, role_of};
 use super::clones::{Turn, turn};
+use super::clones_of_egress::{ClonesWait, wait_for_copies};
 use super::control::{GROUP_WORDS, group_widths};
 use super::fate::{Fate, is_told_of_copies};
 use super::shape::Shape;
@@ -29,14 +30,26 @@ pub(super) struct Copy {
     pub(super) starts: Option<NodeId>,
     /// What is in the slots of its tag.
     pub(super) kept: Vec<NodeId>,
-    /// Whether it starts again as a clone, and the session of that.
-    pub(super) clone: Option<[NodeId; 2]>,
+    pub(super) clone: Option<CopyClone>,
     /// The most bytes that it may have: by its session, and by what the program asked for in ingress.
     pub(super) most: Option<[NodeId; 2]>,
 }
 
+/// What of clones goes with a copy.
+pub(super) struct CopyClone {
+    /// Whether it starts again as a clone, and the session of that.
+    pub(super) starts: NodeId,
+    pub(super) session: NodeId,
+    /// It is a copy of a clone of egress.
+    pub(super) of_egress: NodeId,
+    /// The bytes of headers when it was parsed, where clones of egress need them.
+    pub(super) parsed: Option<NodeId>,
+}
+
 pub(super) struct Copies {
     pub(super) copy: Copy,
+    /// Where clones of egress wait.
+    pub(super) clones: Option<ClonesWait>,
     /// A frame has all its copies, and the bank that it meets.
     pub(super) consumed: NodeId,
     pub(super) of_bank: NodeId,
@@ -47,8 +60,15 @@ pub(super) fn copies(top: &mut Top<'_>, fate: Fate, depth: u32) -> Copies {
     let mut fate = fate;
     let values: Vec<NodeId> = fate.parts().into_iter().map(|part| *part).collect();
     let m = &mut top.m;
-    let widths: Vec<u32> = values.iter().map(|value| m.width(*value)).collect();
-    let all = m.concat(&values);
+    // What is always the same, or is there twice, does not wait, but where clones of egress do, which may have something else there.
+    let mut stored: Vec<NodeId> = values.clone();
+    if !top.shape.features.clones_egress {
+        stored.retain(|value| m.as_constant(*value).is_none());
+        stored.sort_unstable();
+        stored.dedup();
+    }
+    let widths: Vec<u32> = stored.iter().map(|value| m.width(*value)).collect();
+    let all = m.concat(&stored);
     let waiting = m.memory("frames_to_copy", m.width(all), depth, Vec::new());
     let bits = address_width(depth);
     let (head_register, head) = m.register("copy_head", bits, Some(0));
@@ -58,15 +78,30 @@ pub(super) fn copies(top: &mut Top<'_>, fate: Fate, depth: u32) -> Copies {
     let oldest = m.read(waiting, head);
     let first = m.mux(empty, all, oldest);
     let some = m.not(empty);
-    let there = m.or(some, fate.header.valid);
+    let mut there = m.or(some, fate.header.valid);
+    // Clones of egress come first; a frame that may be cloned waits until there is room for its clone.
+    let mut clones = wait_for_copies(top, &widths);
+    let m = &mut top.m;
+    let first = match &clones {
+        Some(clones) => {
+            let may = m.and(there, clones.has_room);
+            there = m.mux(clones.goes, clones.some, may);
+            m.mux(clones.goes, clones.first, first)
+        }
+        None => first,
+    };
     let mut high = m.width(first);
-    let parts: Vec<NodeId> = widths
+    let mut parts: Vec<NodeId> = widths
         .iter()
         .map(|width| {
             high -= width;
             m.slice(first, high, *width)
         })
         .collect();
+    if !top.shape.features.clones_egress {
+        let of = |value: &NodeId| stored.binary_search(value).map_or(*value, |at| parts[at]);
+        parts = values.iter().map(of).collect();
+    }
     let fate_now = fate.with(there, &parts);
 
     // A copy stays until egress takes it.
@@ -79,7 +114,16 @@ pub(super) fn copies(top: &mut Top<'_>, fate: Fate, depth: u32) -> Copies {
     m.set_next(valid_register, next_valid);
     let (copy, last) = next_copy(top, &fate_now, free);
     let m = &mut top.m;
-    let consumed = m.all(&[there, last, free]);
+    let ended = m.all(&[there, last, free]);
+    let consumed = match &mut clones {
+        Some(clones) => {
+            let moves = m.and(there, free);
+            clones.advance(m, (moves, last), fate_now.header.bank);
+            let others = m.not(clones.goes);
+            m.and(ended, others)
+        }
+        None => ended,
+    };
     let passes = m.and(empty, consumed);
     let stays = m.not(passes);
     let push = m.and(fate.header.valid, stays);
@@ -96,19 +140,20 @@ pub(super) fn copies(top: &mut Top<'_>, fate: Fate, depth: u32) -> Copies {
     m.set_next(count_register, next);
     let changes = m.xor(push, pop);
     m.set_enable(count_register, changes);
-    Copies { copy: copy.registered(m, valid, free), consumed, of_bank: fate_now.header.bank }
+    let of_bank = fate_now.header.bank;
+    Copies { copy: copy.registered(m, valid, free), consumed, of_bank, clones }
 }
 
 impl Copy {
     /// All of it but whether it is there, each with a name.
     fn parts(&mut self) -> Vec<(String, &mut NodeId)> {
         let Header { valid: _, port, slot, length, time, bank, tag } = &mut self.header;
+        let time = tag.is_some().then_some(("time", time));
         let [bits, bytes, from] = &mut self.emitted;
         let own = [
             ("from", port),
             ("slot", slot),
             ("length", length),
-            ("time", time),
             ("bank", bank),
             ("reason", &mut self.reason),
             ("port", &mut self.port),
@@ -121,10 +166,12 @@ impl Copy {
         ];
         let may_be = [("tag", tag), ("starts", &mut self.starts)];
         let may_be = may_be.into_iter().filter_map(|(name, part)| Some((name, part.as_mut()?)));
-        let clone =
-            self.clone.iter_mut().flat_map(|[starts, session]| [("is_clone", starts), ("session", session)]);
+        let clone = self.clone.iter_mut().flat_map(|CopyClone { starts, session, of_egress, parsed }| {
+            let all = [("is_clone", starts), ("session", session), ("of_egress", of_egress)];
+            all.into_iter().chain(parsed.as_mut().map(|parsed| ("parsed", parsed)))
+        });
         let most = self.most.iter_mut().flat_map(|[cut, asked]| [("most", cut), ("most_asked", asked)]);
-        let all = own.into_iter().chain(may_be).chain(clone).chain(most);
+        let all = own.into_iter().chain(time).chain(may_be).chain(clone).chain(most);
         let all = all.map(|(name, part)| (name.to_owned(), part));
         let given = (0..).zip(&mut self.given);
         let given = given.map(|(at, (_, value)): (usize, _)| (format!("input{at}"), value));
@@ -144,12 +191,11 @@ impl Copy {
         self
     }
 
-    /// So many cycles later, without what egress was given.
-    pub(super) fn later(mut self, m: &mut ModuleBuilder, valid: NodeId, cycles: u32) -> Copy {
-        self.header.valid = later(m, "egress_valid", valid, cycles, Some(0));
-        self.given.clear();
+    /// So many cycles later.
+    pub(super) fn later(mut self, m: &mut ModuleBuilder, of: &str, valid: NodeId, cycles: u32) -> Copy {
+        self.header.valid = later(m, &format!("{of}_valid"), valid, cycles, Some(0));
         for (name, part) in self.parts() {
-            *part = later(m, &format!("egress_{name}"), *part, cycles, None);
+            *part = later(m, &format!("{of}_{name}"), *part, cycles, None);
         }
         self
     }
@@ -158,7 +204,10 @@ impl Copy {
 /// A copy of the frame, and whether it is the last one.
 fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
     let turn = turn(top, fate);
-    let member = group_member(top, fate, turn.as_ref());
+    let member = match top.shape.headers.has_groups {
+        true => group_member(top, fate, turn.as_ref()),
+        false => no_member(&mut top.m),
+    };
     let of_set = port_of_set(top, fate);
     let m = &mut top.m;
     let fine = m.is(fate.reason, 0);
@@ -188,7 +237,8 @@ fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
         let of_clone = m.mux(turn.by_list, fate.reason, reason);
         reason = m.mux(turn.decides, turn.reason, of_clone);
     }
-    let port = m.mux(by_set, of_set.port, fate.port);
+    let port = m.resize(fate.port, 32);
+    let port = m.mux(by_set, of_set.port, port);
     let port = m.mux(by_group, member.port, port);
     let none = m.number(16, 0);
     let rid = m.mux(by_group, member.rid, none);
@@ -199,18 +249,9 @@ fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
         last = m.mux(turn.decides, turn.last, last);
     }
 
-    // What counts the copies of this frame.
-    let goes_on = m.not(last);
     let moves = m.and(fate.header.valid, free);
-    for (register, next, own) in
-        [(member.register, member.next, by_group), (of_set.register, of_set.next, by_set)]
-    {
-        let zero = m.number(m.width(next), 0);
-        let counts = m.all(&[fate.header.valid, own, goes_on]);
-        let value = m.mux(counts, next, zero);
-        m.set_next(register, value);
-        m.set_enable(register, moves);
-    }
+    let counters = [(member.register, member.next, by_group), (of_set.register, of_set.next, by_set)];
+    count_copies(m, counters, moves, last);
     if let Some(turn) = &turn {
         turn.connect(m, moves, last);
     }
@@ -222,7 +263,7 @@ fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
     let given = given(top, fate, &told);
     let kept = kept(top, fate, (&told, turn.as_ref(), resubmits));
     let m = &mut top.m;
-    let starts = resubmits.map(|resubmits| match &turn {
+    let starts = resubmits.filter(|_| top.shape.tag > 0).map(|resubmits| match &turn {
         Some(turn) => m.or(resubmits, turn.starts),
         None => resubmits,
     });
@@ -236,7 +277,12 @@ fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
     let (header, emitted) = (fate.header, fate.emitted);
     let class = turn.as_ref().map_or(fate.class, |turn| m.mux(turn.is_clone, turn.class, fate.class));
     let most = fate.most.map(|asked| [session_cut(m, turn.as_ref()), asked]);
-    let clone = turn.as_ref().map(|turn| [turn.starts, turn.session]);
+    let clone = turn.as_ref().zip(fate.clone.as_ref()).map(|(turn, clone)| CopyClone {
+        starts: turn.starts,
+        session: turn.session,
+        of_egress: clone.of_egress,
+        parsed: clone.parsed,
+    });
     let copy = Copy {
         header,
         reason,
@@ -252,6 +298,23 @@ fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
         most,
     };
     (copy, last)
+}
+
+/// What counts the copies of a frame: a register, its next value, and whether it counts this copy.
+fn count_copies(
+    m: &mut ModuleBuilder,
+    counters: [(millrace_netlist::RegisterId, NodeId, NodeId); 2],
+    moves: NodeId,
+    last: NodeId,
+) {
+    let goes_on = m.not(last);
+    for (register, next, own) in counters {
+        let zero = m.number(m.width(next), 0);
+        let counts = m.and(own, goes_on);
+        let value = m.mux(counts, next, zero);
+        m.set_next(register, value);
+        m.set_enable(register, moves);
+    }
 }
 
 /// The most bytes of this copy by a session.
@@ -355,6 +418,13 @@ struct Member {
     next: NodeId,
 }
 
+/// Of a program that asks for no group.
+fn no_member(m: &mut ModuleBuilder) -> Member {
+    let (register, _) = m.register("copies_made", 1, Some(0));
+    let (reason, port, rid) = (m.number(4, 0), m.number(32, 0), m.number(16, 0));
+    Member { reason, port, rid, last: m.number(1, 1), register, next: m.number(1, 0) }
+}
+
 /// Groups and nodes are words as [`crate::groups`] has them.
 fn group_member(top: &mut Top<'_>, fate: &Fate, turn: Option<&Turn>) -> Member {
     let m = &mut top.m;
@@ -372,7 +442,7 @@ fn group_member(top: &mut Top<'_>, fate: &Fate, turn: Option<&Turn>) -> Member {
     }
     let bank = fate.header.bank;
     let (register, at) = m.register("copies_made", node_bits + 1, Some(0));
-    let low = m.slice(fate.group, 0, at_bits);
+    let low = m.resize(fate.group, at_bits);
     let low = m.concat(&[low, bank]);
     let word = m.read(groups, low);
     let exists = m.bit(word, 2 * node_bits + 1);
@@ -381,7 +451,8 @@ fn group_member(top: &mut Top<'_>, fate: &Fate, turn: Option<&Turn>) -> Member {
     let first = m.slice(word, 0, node_bits);
     let count = m.slice(word, node_bits, node_bits + 1);
     let most = m.number(32, u128::from(GROUPS));
-    let inside = m.lt(fate.group, most);
+    let group = m.resize(fate.group, 32);
+    let inside = m.lt(group, most);
     let exists = m.and(exists, inside);
     let offset = m.slice(at, 0, node_bits);
     let place = m.add(first, offset);
@@ -413,14 +484,15 @@ struct OfSet {
 
 fn port_of_set(top: &mut Top<'_>, fate: &Fate) -> OfSet {
     let m = &mut top.m;
-    let (register, served) = m.register("ports_served", 64, Some(0));
+    let width = m.width(fate.ports);
+    let (register, served) = m.register("ports_served", width, Some(0));
     let open = m.not(served);
     let left = m.and(fate.ports, open);
-    let zero = m.number(64, 0);
+    let zero = m.number(width, 0);
     let negative = m.sub(zero, left);
     let lowest = m.and(left, negative);
     let bits: Vec<(NodeId, NodeId)> =
-        (0..64).map(|at| (m.bit(lowest, at), m.number(32, at.into()))).collect();
+        (0..width).map(|at| (m.bit(lowest, at), m.number(32, at.into()))).collect();
     let port = m.one_hot(32, &bits);
     let next = m.or(served, lowest);
     let others = m.xor(left, lowest);

@@ -6,7 +6,7 @@ use super::build::{Header, Top, role_of};
 use super::clones::FateClone;
 use super::facts::needed;
 use super::shape::Shape;
-use super::stages::From;
+use super::stages::{From, Placed};
 use crate::stage::{Input, Output};
 use millrace_midend::Verdict;
 use millrace_netlist::{ModuleBuilder, NodeId};
@@ -19,7 +19,7 @@ pub(super) struct Fate {
     /// A [`Reason`] to drop it.
     pub(super) reason: NodeId,
     pub(super) group: NodeId,
-    /// A bit for each port; 0: not asked for.
+    /// A bit for each port, of as many as there may be; 0: not asked for.
     pub(super) ports: NodeId,
     pub(super) port: NodeId,
     pub(super) class: NodeId,
@@ -39,9 +39,9 @@ impl Fate {
         let verdict = reason_by(top, From::Ingress);
         let mut clone = FateClone::of_ingress(top, &header);
         let is_clone = clone.as_ref().map(|clone| clone.is_clone);
-        let group = asked(top, Intrinsic::MulticastGroup, &header);
-        let ports = asked(top, Intrinsic::EgressPorts, &header);
-        let port = asked(top, Intrinsic::EgressSpec, &header);
+        let group = asked_in_short(top, Intrinsic::MulticastGroup, &header);
+        let ports = asked_in_short(top, Intrinsic::EgressPorts, &header);
+        let port = asked_in_short(top, Intrinsic::EgressSpec, &header);
         let priority = asked(top, Intrinsic::Priority, &header);
         let drop = asked(top, Intrinsic::Drop, &header);
         let again = resubmission(top, &header, is_clone);
@@ -80,10 +80,11 @@ impl Fate {
         Fate { header, reason, group, ports, port, class, emitted, kept, again, clone, most }
     }
 
-    /// All of it but whether it is there.
+    /// All of it but whether it is there. What egress needs of the time is among what is kept: the header's is for frames with tags.
     pub(super) fn parts(&mut self) -> Vec<&mut NodeId> {
         let Header { valid: _, port, slot, length, time, bank, tag } = &mut self.header;
-        let mut all = vec![bank, port, slot, length, time, &mut self.reason, &mut self.group];
+        let mut all = vec![bank, port, slot, length, &mut self.reason, &mut self.group];
+        all.extend(tag.is_some().then_some(time));
         all.extend([&mut self.ports, &mut self.port, &mut self.class]);
         all.extend(&mut self.emitted);
         all.extend(self.kept.iter_mut().map(|(_, value)| value));
@@ -93,8 +94,9 @@ impl Fate {
             all.push(asks);
             all.extend(values);
         }
-        if let Some(FateClone { asks, is_clone, of_egress, session, values }) = &mut self.clone {
+        if let Some(FateClone { asks, is_clone, of_egress, session, values, parsed }) = &mut self.clone {
             all.extend([asks, is_clone, of_egress, session]);
+            all.extend(parsed);
             all.extend(values);
         }
         all
@@ -118,6 +120,15 @@ pub(super) fn asked(top: &mut Top<'_>, role: Intrinsic, header: &Header) -> Node
         Some(value) => top.m.resize(value, width),
         None => top.m.number(width, 0),
     }
+}
+
+/// The same without the highest bits that are never 1, where nothing goes with frames that start again; at least a bit.
+fn asked_in_short(top: &mut Top<'_>, role: Intrinsic, header: &Header) -> NodeId {
+    let slot = top.program.intrinsics.get(role).filter(|_| header.tag.is_none());
+    let value = slot.and_then(|slot| top.ingress.output_in_short(&mut top.m, Output::Slot(slot)));
+    let value = value.unwrap_or_else(|| asked(top, role, header));
+    let is_nothing = top.m.as_constant(value).is_some_and(|bits| bits.is_zero());
+    if is_nothing && header.tag.is_none() { top.m.number(1, 0) } else { value }
 }
 
 /// Whether a frame asks to be resubmitted, why it may not, and what its tag keeps.
@@ -179,7 +190,7 @@ pub(super) fn emitted(top: &mut Top<'_>, from: From, is_clone: Option<NodeId>) -
     let lengths = [Output::EmittedLength, Output::PayloadFrom].map(|output| top.said_by(from, output, 32));
     let (m, shape) = (&mut top.m, top.shape);
     let place = shape.editor().place();
-    let width = shape.emitted.max(1) * 8;
+    let width = shape.emitted_bits();
     let bits = match width - m.width(bits).min(width) {
         0 => bits,
         more => {
@@ -202,26 +213,47 @@ pub(super) fn emitted(top: &mut Top<'_>, from: From, is_clone: Option<NodeId>) -
     [bits, length, from]
 }
 
-/// What a verdict means for the frame, as a [`Reason`].
-pub(super) fn reason_of(m: &mut ModuleBuilder, verdict: NodeId) -> NodeId {
-    let reasons = [
-        (Verdict::IngressDrop, Reason::IngressDrop),
-        (Verdict::EgressDrop, Reason::EgressDrop),
-        (Verdict::ParserError, Reason::ParserError),
-        (Verdict::Assert, Reason::Assert),
-        (Verdict::StepLimit, Reason::StepLimit),
-    ];
-    let choices: Vec<(NodeId, NodeId)> = reasons
+/// What a verdict that is no other than to send the frame means for it.
+const VERDICTS: [(Verdict, Reason); 5] = [
+    (Verdict::IngressDrop, Reason::IngressDrop),
+    (Verdict::EgressDrop, Reason::EgressDrop),
+    (Verdict::ParserError, Reason::ParserError),
+    (Verdict::Assert, Reason::Assert),
+    (Verdict::StepLimit, Reason::StepLimit),
+];
+
+/// Why a stage drops the frame, as a [`Reason`].
+pub(super) fn reason_by(top: &mut Top<'_>, from: From) -> NodeId {
+    let verdict = top.said_by(from, Output::Verdict, 4);
+    let (Some(stage), m) = top.placed(from) else { return verdict };
+    let choices: Vec<(NodeId, NodeId)> = VERDICTS
         .iter()
+        .filter(|(number, _)| stage.may_be(Output::Verdict, *number as u64))
         .map(|(number, reason)| (m.is(verdict, *number as u128), m.number(4, *reason as u128)))
         .collect();
     m.one_hot(4, &choices)
 }
 
-/// Why a stage drops the frame.
-pub(super) fn reason_by(top: &mut Top<'_>, from: From) -> NodeId {
-    let verdict = top.said_by(from, Output::Verdict, 4);
-    reason_of(&mut top.m, verdict)
+/// Whether a frame may be dropped for that reason.
+pub(super) fn may_drop(top: &Top<'_>, reason: Reason) -> bool {
+    let (starts_again, clones) = (top.again.is_some(), top.shape.features.clones());
+    let stages = [&top.ingress, &top.egress];
+    let mut verdicts = VERDICTS.iter().filter(|(_, of)| *of == reason);
+    let by_verdict =
+        verdicts.any(|(number, _)| stages.iter().any(|of| of.may_be(Output::Verdict, *number as u64)));
+    let drop = top.program.intrinsics.get(Intrinsic::Drop).map(Output::Slot);
+    let by_program = |stage: &Placed<'_>| drop.is_some_and(|drop| stage.stage.may_say(drop));
+    match reason {
+        Reason::RecirculationLimit => starts_again,
+        Reason::NoCloneSession => clones,
+        // What a tag keeps, the parser of clones and the rest of egress may have it dropped, too.
+        _ if starts_again || clones || by_verdict => true,
+        Reason::IngressDrop => by_program(&top.ingress),
+        Reason::EgressDrop => by_program(&top.egress),
+        Reason::NoMulticastGroup | Reason::EmptyMulticastGroup => top.shape.headers.has_groups,
+        Reason::UnknownPort | Reason::PortDisabled | Reason::QueueFull => true,
+        _ => false,
+    }
 }
 
 pub(super) fn width_of(ty: Type) -> u32 {
@@ -238,6 +270,8 @@ fn kept(top: &mut Top<'_>, header: &Header, is_clone: Option<NodeId>) -> Vec<(In
         let of_ingress = after_ingress(top, From::Ingress, input, header);
         let of_clone = is_clone.and_then(|_| after_ingress(top, From::Parser, input, header));
         let value = match (is_clone, of_ingress, of_clone) {
+            // Clones of egress may have there what frames of ingress have not.
+            (_, None, None) if top.shape.features.clones_egress => top.m.number(width, 0),
             (_, None, None) => continue,
             (None, Some(value), _) => value,
             (_, of_ingress, of_clone) => {
@@ -347,7 +381,23 @@ fn length_now(top: &mut Top<'_>, from: From, header: &Header) -> NodeId {
 impl Top<'_> {
     /// The inputs of the stages after ingress, each once, with their bits.
     pub(super) fn carried(&self) -> Vec<(Input, u32)> {
-        let stage = self.egress.stage;
-        needed(stage).into_iter().map(|at| stage.dataflow.inputs[at]).collect()
+        let mut all: Vec<(Input, u32)> = Vec::new();
+        for placed in [Some(&self.egress), self.tail.as_ref()].into_iter().flatten() {
+            let inputs = &placed.stage.dataflow.inputs;
+            let needed = needed(placed.stage).into_iter().map(|at| inputs[at]);
+            let new = needed.filter(|(input, _)| !all.iter().any(|(other, _)| other == input));
+            let new: Vec<(Input, u32)> = new.collect();
+            all.extend(new);
+        }
+        if self.shape.features.clones_egress {
+            // The length of a clone has those of all headers.
+            let fields = self.program.headers.values().flat_map(|header| &header.fields);
+            let varbits = fields.filter(|slot| matches!(self.program.slots[**slot].ty, Type::Varbit(_)));
+            let lengths = varbits.map(|slot| (Input::SlotLength(*slot), 32));
+            let new = lengths.filter(|(input, _)| !all.iter().any(|(other, _)| other == input));
+            let new: Vec<(Input, u32)> = new.collect();
+            all.extend(new);
+        }
+        all
     }
 }

@@ -3,12 +3,15 @@
 use super::Reason;
 use super::again::{StartsAgain, spent};
 use super::build::Top;
+use super::clones_of_egress::{Cloned, ClonesWait, after_egress};
 use super::copies::Copy;
-use super::fate::{emitted, limit, reason_by};
+use super::fate::{Fate, emitted, limit, reason_by};
 use super::shape::Shape;
 use super::stages::From;
+use crate::parts::later;
 use crate::stage::Output;
-use millrace_netlist::NodeId;
+use millrace_midend::Verdict;
+use millrace_netlist::{ModuleBuilder, NodeId};
 use millrace_pipeline::Intrinsic;
 use std::collections::BTreeMap;
 
@@ -30,9 +33,11 @@ pub(super) struct Leaving {
     pub(super) again: Option<StartsAgain>,
     /// The most bytes that it may have; none: no frame is cut.
     pub(super) most: Option<NodeId>,
+    /// The clone that egress has asked for; none: it asks for none.
+    pub(super) cloned: Option<Cloned>,
 }
 
-pub(super) fn leave(top: &mut Top<'_>, copy: Copy) -> Leaving {
+pub(super) fn leave(top: &mut Top<'_>, copy: Copy, clones: Option<&ClonesWait>) -> Leaving {
     let stage = top.egress.stage;
     let m = &mut top.m;
     let mut given: BTreeMap<String, NodeId> = BTreeMap::new();
@@ -51,36 +56,15 @@ pub(super) fn leave(top: &mut Top<'_>, copy: Copy) -> Leaving {
     top.egress.connect(m, &given);
     let ready = top.egress.ready(m);
     let valid = m.and(copy.header.valid, ready);
-    let mut copy = copy.later(m, valid, stage.placed.latency);
-    let again = starts_again(top, &copy);
-    let of_egress = reason_by(top, From::Egress);
+    let mut copy = copy.later(m, "egress", valid, stage.placed.latency);
+    let mut ended = Ended::of(top, From::Egress, &copy, None);
+    let mut cloned = None;
+    if let Some(clones) = clones {
+        (copy, cloned) = clone(top, clones, copy, &mut ended);
+    }
+    let again = starts_again(top, &copy, &ended);
+    let reason = reason(top, &copy, &ended, again.as_ref());
     let m = &mut top.m;
-    let dropped = match top.program.intrinsics.get(Intrinsic::Drop) {
-        Some(slot) => top.egress.said(m, Output::Slot(slot), 1),
-        None => m.number(1, 0),
-    };
-    let reason = {
-        let mut number = |reason: Reason| m.number(4, reason as u128);
-        let (drop, unknown, down) =
-            (number(Reason::EgressDrop), number(Reason::UnknownPort), number(Reason::PortDisabled));
-        let none = number(Reason::Sent);
-        let flags: Vec<NodeId> = (0..top.shape.ports).map(|port| m.bit(top.up, port)).collect();
-        let is_up = m.choose(copy.port, &flags);
-        let is_down = m.not(is_up);
-        let is_unknown = m.not(copy.is_port);
-        let before = m.reduce_or(copy.reason);
-        let of_program = m.reduce_or(of_egress);
-        let mut choices = vec![(before, copy.reason)];
-        if let Some(starts) = copy.starts {
-            choices.push((starts, none));
-        }
-        choices.extend([(of_program, of_egress), (dropped, drop)]);
-        if let Some((reason, again)) = &again {
-            choices.push((again.asks, *reason));
-        }
-        choices.extend([(is_unknown, unknown), (is_down, down)]);
-        m.first(&choices, none)
-    };
     if let Some((_, again)) = &again {
         let side = m.number(top.shape.port_bits(), top.shape.ports.into());
         copy.port = m.mux(again.asks, side, copy.port);
@@ -89,11 +73,7 @@ pub(super) fn leave(top: &mut Top<'_>, copy: Copy) -> Leaving {
     let fine = m.is(reason, 0);
     let goes = m.and(fine, copy.header.valid);
     let is_copy = m.number(1, 1);
-    let [bits, length, from] = match top.egress.stage.may_say(Output::Deparsed) {
-        true => emitted(top, From::Egress, None),
-        false => resized(top, copy.emitted),
-    };
-    let m = &mut top.m;
+    let [bits, length, from] = ended.emitted;
     // What starts again without egress is the frame as it came.
     let [length, from] = match copy.starts {
         Some(starts) => [length, from].map(|bytes| {
@@ -105,8 +85,7 @@ pub(super) fn leave(top: &mut Top<'_>, copy: Copy) -> Leaving {
     let (more, less) = (m.resize(length, Shape::LENGTH), m.resize(from, Shape::LENGTH));
     let sum = m.add(copy.header.length, more);
     let bytes = m.sub(sum, less);
-    let most = most(top, &copy);
-    let m = &mut top.m;
+    let most = most(m, &copy, &ended);
     let bytes = match most {
         Some(most) => {
             let cut = m.lt(most, bytes);
@@ -115,52 +94,144 @@ pub(super) fn leave(top: &mut Top<'_>, copy: Copy) -> Leaving {
         None => bytes,
     };
     let bytes = m.add_number(bytes, u128::from(top.shape.overhead));
-    Leaving {
-        copy,
-        reason,
-        goes,
-        is_copy,
-        emitted: bits,
-        emitted_bytes: length,
-        payload_from: from,
-        bytes,
-        again,
-        most,
+    let (emitted, emitted_bytes, payload_from) = (bits, length, from);
+    Leaving { copy, reason, goes, is_copy, emitted, emitted_bytes, payload_from, bytes, again, most, cloned }
+}
+
+/// What egress says of a copy, or what is left of it after a clone.
+struct Ended {
+    /// A [`Reason`] of the verdict.
+    verdict: NodeId,
+    dropped: NodeId,
+    recirculates: NodeId,
+    list: NodeId,
+    /// What is in the slots of its tag.
+    after: Vec<NodeId>,
+    /// What the program asks for to cut it, if egress wrote that.
+    truncate: Option<NodeId>,
+    emitted: [NodeId; 3],
+}
+
+impl Ended {
+    /// `before` is what egress left to the rest of it.
+    fn of(top: &mut Top<'_>, from: From, copy: &Copy, before: Option<&Ended>) -> Ended {
+        let asked = |top: &mut Top<'_>, role: Intrinsic, width: u32, before: Option<NodeId>| {
+            let slot = top.program.intrinsics.get(role);
+            let said = slot.and_then(|slot| top.output_by(from, Output::Slot(slot)));
+            said.or(before).unwrap_or_else(|| top.m.number(width, 0))
+        };
+        let verdict = reason_by(top, from);
+        let dropped = asked(top, Intrinsic::Drop, 1, before.map(|before| before.dropped));
+        let recirculates = asked(top, Intrinsic::Recirculate, 1, before.map(|before| before.recirculates));
+        let list = asked(top, Intrinsic::RecirculateList, 32, before.map(|before| before.list));
+        let known = before.map_or(&copy.kept, |before| &before.after).clone();
+        let after = top.after_stage(from, |_, at, _| known.get(at).copied());
+        let slot = top.program.intrinsics.get(Intrinsic::Truncate);
+        let written = slot.and_then(|slot| top.output_by(from, Output::Slot(slot)));
+        let truncate = match written.filter(|_| top.shape.features.cuts) {
+            Some(asked) => Some(limit(&mut top.m, asked)),
+            None => before.and_then(|before| before.truncate),
+        };
+        let emitted = match top.egress.stage.may_say(Output::Deparsed) || from == From::Tail {
+            true => emitted(top, from, None),
+            false => resized(top, copy.emitted),
+        };
+        Ended { verdict, dropped, recirculates, list, after, truncate, emitted }
+    }
+
+    fn parts(&mut self) -> Vec<&mut NodeId> {
+        let mut all = vec![&mut self.verdict, &mut self.dropped, &mut self.recirculates, &mut self.list];
+        all.extend(&mut self.after);
+        all.extend(&mut self.truncate);
+        all.extend(&mut self.emitted);
+        all
     }
 }
 
+/// Has a copy cloned that egress wants to, and goes on with it after what is left of egress.
+fn clone(top: &mut Top<'_>, clones: &ClonesWait, copy: Copy, ended: &mut Ended) -> (Copy, Option<Cloned>) {
+    let verdict = top.said_by(From::Egress, Output::Verdict, 4);
+    let m = &mut top.m;
+    let (asks, fine) = (m.is(verdict, Verdict::CloneBeforeDeparser as u128), m.is(copy.reason, 0));
+    let mut wants = vec![asks, fine, copy.header.valid];
+    if let Some(starts) = copy.starts {
+        wants.push(m.not(starts));
+    }
+    let wants = m.all(&wants);
+    let (Some(mut fate), Some(stage)) =
+        (Fate::of_egress(top, &copy, wants), top.tail.as_ref().map(|tail| tail.stage))
+    else {
+        return (copy, None);
+    };
+    let latency = stage.placed.latency;
+    let cloned = clones.push(&mut top.m, (wants, &mut fate), latency);
+    let mut given: BTreeMap<String, NodeId> = BTreeMap::new();
+    given.insert("valid".to_owned(), wants);
+    given.insert(top.bank_input.clone(), copy.header.bank);
+    for ((input, width), port) in stage.dataflow.inputs.iter().zip(&stage.ports.inputs) {
+        let value = after_egress(top, &copy, *input);
+        let value = value.unwrap_or_else(|| top.m.number(*width, 0));
+        given.insert(port.clone(), top.m.resize(value, *width));
+    }
+    if let Some(tail) = &mut top.tail {
+        tail.connect(&mut top.m, &given);
+    }
+    for (at, part) in ended.parts().into_iter().enumerate() {
+        *part = later(&mut top.m, &format!("ended{at}"), *part, latency, None);
+    }
+    let asks = later(&mut top.m, "clones", asks, latency, None);
+    let valid = copy.header.valid;
+    let copy = Copy { given: Vec::new(), ..copy }.later(&mut top.m, "tail", valid, latency);
+    let mut rest = Ended::of(top, From::Tail, &copy, Some(ended));
+    for (part, rest) in ended.parts().into_iter().zip(rest.parts()) {
+        *part = top.m.mux(asks, *rest, *part);
+    }
+    (copy, Some(cloned))
+}
+
+/// Why a copy goes nowhere.
+fn reason(top: &mut Top<'_>, copy: &Copy, ended: &Ended, again: Option<&(NodeId, StartsAgain)>) -> NodeId {
+    let m = &mut top.m;
+    let mut number = |reason: Reason| m.number(4, reason as u128);
+    let (drop, unknown, down) =
+        (number(Reason::EgressDrop), number(Reason::UnknownPort), number(Reason::PortDisabled));
+    let none = number(Reason::Sent);
+    let flags: Vec<NodeId> = (0..top.shape.ports).map(|port| m.bit(top.up, port)).collect();
+    let is_up = m.choose(copy.port, &flags);
+    let is_down = m.not(is_up);
+    let is_unknown = m.not(copy.is_port);
+    let before = m.reduce_or(copy.reason);
+    let of_program = m.reduce_or(ended.verdict);
+    let mut choices = vec![(before, copy.reason)];
+    if let Some(starts) = copy.starts {
+        choices.push((starts, none));
+    }
+    choices.extend([(of_program, ended.verdict), (ended.dropped, drop)]);
+    if let Some((reason, again)) = again {
+        choices.push((again.asks, *reason));
+    }
+    choices.extend([(is_unknown, unknown), (is_down, down)]);
+    m.first(&choices, none)
+}
+
 /// Why a copy that asks to start again may not, and whether and with what it does.
-fn starts_again(top: &mut Top<'_>, copy: &Copy) -> Option<(NodeId, StartsAgain)> {
+fn starts_again(top: &mut Top<'_>, copy: &Copy, ended: &Ended) -> Option<(NodeId, StartsAgain)> {
     let starts = copy.starts?;
     let tag = top.tag_of(&copy.header)?;
-    let recirculates = after_egress(top, Intrinsic::Recirculate, 1);
-    let list = after_egress(top, Intrinsic::RecirculateList, 32);
-    let after = top.after_stage(From::Egress, |_, at, _| copy.kept.get(at).copied());
-    let kept = top.kept_by(list, &after);
+    let kept = top.kept_by(ended.list, &ended.after);
     let is_spent = top.is_spent(&tag);
     let m = &mut top.m;
     let reason = spent(m, is_spent);
     let values = kept.iter().zip(&copy.kept).map(|(kept, of_ingress)| m.mux(starts, *of_ingress, *kept));
     let values = values.collect();
-    let asks = m.or(starts, recirculates);
+    let asks = m.or(starts, ended.recirculates);
     Some((reason, StartsAgain { asks, values }))
 }
 
-/// What egress asks the switch for.
-fn after_egress(top: &mut Top<'_>, role: Intrinsic, width: u32) -> NodeId {
-    match top.program.intrinsics.get(role) {
-        Some(slot) => top.said_by(From::Egress, Output::Slot(slot), width),
-        None => top.m.number(width, 0),
-    }
-}
-
 /// The most bytes of a copy: by its session, and by what the program asks for. What starts again without egress is cut by its session.
-fn most(top: &mut Top<'_>, copy: &Copy) -> Option<NodeId> {
+fn most(m: &mut ModuleBuilder, copy: &Copy, ended: &Ended) -> Option<NodeId> {
     let [of_session, of_ingress] = copy.most?;
-    let slot = top.program.intrinsics.get(Intrinsic::Truncate);
-    let written = slot.and_then(|slot| top.output_by(From::Egress, Output::Slot(slot)));
-    let m = &mut top.m;
-    let asked = written.map_or(of_ingress, |asked| limit(m, asked));
+    let asked = ended.truncate.unwrap_or(of_ingress);
     let less = m.lt(asked, of_session);
     let both = m.mux(less, asked, of_session);
     Some(copy.starts.map_or(both, |starts| m.mux(starts, of_session, both)))
@@ -170,6 +241,6 @@ fn most(top: &mut Top<'_>, copy: &Copy) -> Option<NodeId> {
 fn resized(top: &mut Top<'_>, [bits, length, from]: [NodeId; 3]) -> [NodeId; 3] {
     let (m, shape) = (&mut top.m, top.shape);
     let place = shape.editor().place();
-    let bits = m.resize(bits, shape.emitted.max(1) * 8);
+    let bits = m.resize(bits, shape.emitted_bits());
     [bits, m.resize(length, place), m.resize(from, place)]
 }

@@ -7,12 +7,14 @@
 
 use super::shape::Shape;
 use millrace_netlist::{Design, ModuleBuilder, ModuleId, NodeId, RegisterId, StreamShape};
+use std::collections::VecDeque;
 
 /// What counts a receiving side.
 pub(super) const COUNTERS: [&str; 4] = ["frames", "bad", "oversize", "no_buffer"];
 
 /// The module of a receiving side. Inputs: the stream `s`; `whole`, when headers have to wait for the end of the frame; `grant`;
-/// `release` and `keep` with `slot`: its copies are made, one more copy waits; for each output port `doneN` with `slotN`, and `readN`
+/// `release` and `keep` with `slot`: its copies are made, one more copy waits; where egress clones `more` and `less` with `slot`: a clone
+/// waits, all copies of one are made; for each output port `doneN` with `slotN`, and `readN`
 /// with `addressN`. Outputs: `request` with `window`, `length`, `header_slot`; `written` and `writing`; `dataN`. Where frames start
 /// again: with the input `tag` of the frame that comes, the outputs `header_tag`, and `lost`: a header does not ask.
 pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) -> ModuleId {
@@ -152,17 +154,28 @@ fn signal(signal: Option<NodeId>) -> NodeId {
     signal.expect("a stream of frames")
 }
 
-/// How many bits are 1.
+/// How many bits are 1. Three bits of one weight become one of it and one of the next, until there is one bit of each: few lookup
+/// tables and no carry chain.
 fn ones(m: &mut ModuleBuilder, value: NodeId) -> NodeId {
-    let width = millrace_netlist::address_width(m.width(value)) + 1;
-    let bits: Vec<NodeId> = (0..m.width(value))
-        .map(|at| {
-            let bit = m.bit(value, at);
-            m.resize(bit, width)
-        })
-        .collect();
-    let none = m.number(width, 0);
-    m.tree(millrace_netlist::BinaryOp::Add, &bits, none)
+    let mut of_weight: VecDeque<NodeId> = (0..m.width(value)).map(|at| m.bit(value, at)).collect();
+    let mut sum = Vec::new();
+    for _ in 0..=millrace_netlist::address_width(m.width(value)) {
+        let mut next = VecDeque::new();
+        while of_weight.len() > 1 {
+            let (a, b) = (of_weight.pop_front(), of_weight.pop_front());
+            let zero = m.number(1, 0);
+            let (a, b) = (a.unwrap_or(zero), b.unwrap_or(zero));
+            let c = of_weight.pop_front().unwrap_or(zero);
+            let odd = m.xor(a, b);
+            let (both, rest) = (m.and(a, b), m.and(odd, c));
+            next.push_back(m.or(both, rest));
+            of_weight.push_back(m.xor(odd, c));
+        }
+        sum.push(of_weight.pop_front().unwrap_or_else(|| m.number(1, 0)));
+        of_weight = next;
+    }
+    sum.reverse();
+    m.concat(&sum)
 }
 
 /// The words of the frame to memory, and what output ports read of them.
@@ -247,6 +260,8 @@ struct Slots {
     release: NodeId,
     keep: NodeId,
     slot: NodeId,
+    /// One more copy waits, and one less, where frames are cloned in egress.
+    clones: Option<(NodeId, NodeId)>,
     done: Vec<(NodeId, NodeId)>,
 }
 
@@ -256,12 +271,13 @@ impl Slots {
         let (there_register, is_there) = m.register("is_there", 1, Some(0));
         let (release, keep) = (m.input("release", 1), m.input("keep", 1));
         let slot = m.input("slot", shape.slot_bits());
+        let clones = shape.features.clones_egress.then(|| (m.input("more", 1), m.input("less", 1)));
         let done = (0..shape.sides())
             .map(|port| {
                 (m.input(&format!("done{port}"), 1), m.input(&format!("slot{port}"), shape.slot_bits()))
             })
             .collect();
-        Slots { current, is_there, current_register, there_register, release, keep, slot, done }
+        Slots { current, is_there, current_register, there_register, release, keep, slot, clones, done }
     }
 
     /// Whether each slot is written to.
@@ -272,7 +288,7 @@ impl Slots {
             .map(|at| {
                 let writing = m.register(&format!("writing{at}"), 1, Some(0));
                 let held = m.register(&format!("held{at}"), 1, Some(0));
-                (writing, held, m.register(&format!("refs{at}"), Shape::REFS, Some(0)))
+                (writing, held, m.register(&format!("refs{at}"), shape.refs_bits(), Some(0)))
             })
             .collect();
         let mut free = Vec::new();
@@ -309,12 +325,18 @@ impl Slots {
             let next_held = m.or(taken, still);
             m.set_next(*held_register, next_held);
             let kept = m.and(is_told, self.keep);
-            let kept = m.resize(kept, Shape::REFS);
+            let kept = m.resize(kept, shape.refs_bits());
             let mut count = m.add(*refs, kept);
+            if let Some((more, less)) = self.clones {
+                let (more, less) = (m.and(is_told, more), m.and(is_told, less));
+                let (more, less) = (m.resize(more, shape.refs_bits()), m.resize(less, shape.refs_bits()));
+                count = m.add(count, more);
+                count = m.sub(count, less);
+            }
             for (done, slot) in &self.done {
                 let same = m.is(*slot, at);
                 let left = m.and(same, *done);
-                let left = m.resize(left, Shape::REFS);
+                let left = m.resize(left, shape.refs_bits());
                 count = m.sub(count, left);
             }
             m.set_next(*refs_register, count);

@@ -1,7 +1,8 @@
 //! The widths of a device: what all of its modules agree about.
 
 use super::clones::Features;
-use super::{DeviceOptions, Link};
+use super::headers::Headers;
+use super::{DeviceOptions, Link, NODES};
 use millrace_netlist::address_width;
 use millrace_netlist::blocks::EditorShape;
 
@@ -17,10 +18,7 @@ pub(super) struct Shape {
     /// Queues of a sending side, and the frames of each.
     pub(super) queues: u32,
     pub(super) depth: u32,
-    /// Bytes that a decision needs.
-    pub(super) window: u32,
-    /// The most bytes of new headers.
-    pub(super) emitted: u32,
+    pub(super) headers: Headers,
     /// Frames come whether there is room or not.
     pub(super) is_lossy: bool,
     /// Bytes that a frame takes of a link besides its own.
@@ -33,37 +31,17 @@ pub(super) struct Shape {
 impl Shape {
     /// Bits of a frame's length.
     pub(super) const LENGTH: u32 = 16;
-    /// Bits of the number of copies of a frame.
-    pub(super) const REFS: u32 = 9;
     /// The most bytes of a frame that is not cut.
     pub(super) const NO_LIMIT: u32 = (1 << Shape::LENGTH) - 1;
 
     /// Slots of each receiving side where frames start again, at least.
     const SLOTS_AGAIN: u32 = 8;
 
-    pub(super) fn new(
-        options: &DeviceOptions,
-        window: u32,
-        emitted: u32,
-        (tag, features): (u32, Features),
-    ) -> Shape {
+    pub(super) fn new(options: &DeviceOptions, headers: Headers, (tag, features): (u32, Features)) -> Shape {
         let DeviceOptions { ports, width, frame, queues, depth, .. } = *options;
         let (is_lossy, overhead) = (options.link == Link::Xgmii, options.link.overhead());
         let slots = if tag > 0 { options.slots.max(Shape::SLOTS_AGAIN) } else { options.slots };
-        Shape {
-            ports,
-            width,
-            slots,
-            frame,
-            queues,
-            depth,
-            window,
-            emitted,
-            is_lossy,
-            overhead,
-            tag,
-            features,
-        }
+        Shape { ports, width, slots, frame, queues, depth, headers, is_lossy, overhead, tag, features }
     }
 
     /// Receiving sides, and sending sides: one for each port, and one for frames that start again.
@@ -107,6 +85,21 @@ impl Shape {
         address_width(self.queues)
     }
 
+    /// Bits of the number of copies of a frame that wait.
+    pub(super) fn refs_bits(&self) -> u32 {
+        address_width(if self.headers.has_groups { NODES } else { self.ports } + 1)
+    }
+
+    /// Bits of the number of a slot among those of all ports.
+    pub(super) fn place_bits(&self) -> u32 {
+        address_width(self.ports * self.slots)
+    }
+
+    /// Bits of the new headers.
+    pub(super) fn emitted_bits(&self) -> u32 {
+        self.headers.emitted.max(1) * 8
+    }
+
     /// Bits of the number of frames of a queue.
     pub(super) fn count_bits(&self) -> u32 {
         address_width(self.depth + 1)
@@ -114,15 +107,16 @@ impl Shape {
 
     /// Words that the window has to be filled with; at least one.
     pub(super) fn window_words(&self) -> u32 {
-        (self.window * 8).div_ceil(self.width).max(1)
+        (self.headers.window * 8).div_ceil(self.width).max(1)
     }
 
     /// Bits of the window, of whole bytes; at least 8.
     pub(super) fn window_bits(&self) -> u32 {
-        (self.window * 8).max(8)
+        (self.headers.window * 8).max(8)
     }
 
     pub(super) fn editor(&self) -> EditorShape {
-        EditorShape { data: self.width, emitted: self.emitted, word: self.word_bits() }
+        let Headers { emitted, moves, .. } = self.headers;
+        EditorShape { data: self.width, emitted, word: self.word_bits(), moves }
     }
 }

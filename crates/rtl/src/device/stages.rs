@@ -6,7 +6,7 @@ use crate::hardware::{Hardware, Stage};
 use crate::parts::import;
 use crate::stage::Output;
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A stage of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,17 +15,26 @@ pub(super) enum From {
     /// The parser of clones.
     Parser,
     Egress,
+    /// What is left of egress after a clone.
+    Tail,
 }
 
 impl Top<'_> {
     /// What a stage says; none: it does not say that.
     pub(super) fn output_by(&mut self, from: From, output: Output) -> Option<NodeId> {
+        let (placed, m) = self.placed(from);
+        placed?.output(m, output)
+    }
+
+    /// A stage, if the device has it, and the module that it is in.
+    pub(super) fn placed(&mut self, from: From) -> (Option<&Placed<'_>>, &mut ModuleBuilder) {
         let placed = match from {
-            From::Ingress => &self.ingress,
-            From::Parser => self.parser.as_ref()?,
-            From::Egress => &self.egress,
+            From::Ingress => Some(&self.ingress),
+            From::Parser => self.parser.as_ref(),
+            From::Egress => Some(&self.egress),
+            From::Tail => self.tail.as_ref(),
         };
-        placed.output(&mut self.m, output)
+        (placed, &mut self.m)
     }
 
     /// What a stage says, or 0.
@@ -44,6 +53,8 @@ pub(super) struct Placed<'a> {
     /// Its input ports with their widths, and its output ports.
     inputs: Vec<(String, u32)>,
     outputs: Vec<String>,
+    /// The numbers of the inputs of the stage that are always 0.
+    zeros: BTreeSet<usize>,
 }
 
 impl<'a> Placed<'a> {
@@ -59,7 +70,7 @@ impl<'a> Placed<'a> {
         let outputs = made.outputs.values().map(|port| port.name.clone()).collect();
         let software = hardware.software_ports(stage.part).into_iter().map(|port| port.object).collect();
         let instance = m.instance(design, module, &stage.part.name());
-        Placed { stage, instance, software, inputs, outputs }
+        Placed { stage, instance, software, inputs, outputs, zeros: BTreeSet::new() }
     }
 
     /// Whether a port is one by which software reaches an object.
@@ -79,8 +90,13 @@ impl<'a> Placed<'a> {
 
     /// Connects it: `given` are the values of the ports that the device drives. Those of software are connected with the registers later.
     /// The rest, of objects without units, become ports of the device.
-    pub(super) fn connect(&self, m: &mut ModuleBuilder, given: &BTreeMap<String, NodeId>) {
+    pub(super) fn connect(&mut self, m: &mut ModuleBuilder, given: &BTreeMap<String, NodeId>) {
         let part = self.stage.part.name();
+        let is_zero = |name: &String| {
+            given.get(name).and_then(|value| m.as_constant(*value)).is_some_and(|bits| bits.is_zero())
+        };
+        let zeros = self.stage.ports.inputs.iter().enumerate().filter(|(_, name)| is_zero(name));
+        self.zeros = zeros.map(|(number, _)| number).collect();
         for (name, width) in self.inputs.iter().filter(|(name, _)| !self.is_of_software(name)) {
             let value = match given.get(name) {
                 Some(value) => *value,
@@ -109,10 +125,26 @@ impl<'a> Placed<'a> {
         Some(m.output_of(self.instance, &self.stage.ports.outputs[at]))
     }
 
-    /// What it says, or 0.
-    pub(super) fn said(&self, m: &mut ModuleBuilder, output: Output, width: u32) -> NodeId {
-        let value = self.output(m, output);
-        value.unwrap_or_else(|| m.number(width, 0))
+    /// What it says, without the highest bits that are never 1, but at least a bit; none: it does not say that.
+    pub(super) fn output_in_short(&self, m: &mut ModuleBuilder, output: Output) -> Option<NodeId> {
+        let (_, wire) = self.stage.dataflow.outputs.iter().find(|(of, _)| *of == output)?;
+        match self.stage.dataflow.graph.used_bits(*wire, &self.zeros) {
+            0 => Some(m.number(1, 0)),
+            bits => {
+                let value = self.output(m, output)?;
+                Some(m.slice(value, 0, bits))
+            }
+        }
+    }
+
+    /// Whether what it says may be that number.
+    pub(super) fn may_be(&self, output: Output, number: u64) -> bool {
+        let of = self.stage.dataflow.outputs.iter().find(|(of, _)| *of == output);
+        let values = of.map(|(_, wire)| self.stage.dataflow.graph.values(*wire));
+        match values {
+            None => number == 0,
+            Some(values) => values.is_none_or(|values| values.contains(&number)),
+        }
     }
 }
 

@@ -15,16 +15,18 @@ pub(super) enum Side {
     Again,
 }
 
-/// What a queue holds of a frame, with the bits of each.
+/// What is told of a frame that goes to a queue, with the bits of each. New headers that all copies share are read when it is its turn.
 pub(super) fn fields(shape: &Shape, side: Side) -> Vec<(&'static str, u32)> {
     let place = shape.editor().place();
     let mut fields = vec![
-        ("emitted", shape.emitted.max(1) * 8),
-        ("emitted_bytes", place),
-        ("payload_from", place),
         ("input", shape.port_bits()),
         ("slot", shape.slot_bits()),
+        ("emitted_bytes", place),
+        ("payload_from", place),
     ];
+    if !shape.headers.are_shared {
+        fields.push(("emitted", shape.emitted_bits()));
+    }
     if shape.features.cuts {
         fields.push(("most", Shape::LENGTH));
     }
@@ -36,7 +38,8 @@ pub(super) fn fields(shape: &Shape, side: Side) -> Vec<(&'static str, u32)> {
 
 /// The module of a sending side. Inputs: `enqueue` with `class`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each
 /// receiving side `writtenN`, `writingN` and `dataN`. Outputs: `accepted`; `readN` with `address`; `done` with `done_input` and
-/// `done_slot`; `countN`; the stream `m`.
+/// `done_slot`; `countN`; the stream `m`. Where copies share new headers, `fetch` with `place` (the number of a slot of all ports) asks
+/// for those of the frame whose turn it is, and `emitted` is what was asked for last.
 pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> ModuleId {
     let scheduling = scheduler(design, shape.queues, Shape::LENGTH, shape.count_bits());
     let editing = editor(design, shape.editor());
@@ -76,9 +79,24 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
     let places = places(&mut m, shape, (accepted, class), (fetch, choice));
     let all = m.concat(&entry);
     let memory = m.memory("entries", m.width(all), shape.queues * shape.depth, Vec::new());
-    m.promise_no_collision(memory);
     m.write(memory, accepted, places.write, all);
-    let next = m.read_clocked(memory, places.read, Some(fetch));
+    let next = match shape.headers.are_shared {
+        true => {
+            let entry = m.read(memory, places.read);
+            m.output("fetch", fetch);
+            let place = m.slice(entry, m.width(entry) - source_bits(shape), source_bits(shape));
+            let place = m.resize(place, shape.place_bits());
+            m.output("place", place);
+            let (register, next) = m.register("next", m.width(entry), None);
+            m.set_next(register, entry);
+            m.set_enable(register, fetch);
+            next
+        }
+        false => {
+            m.promise_no_collision(memory);
+            m.read_clocked(memory, places.read, Some(fetch))
+        }
+    };
     let lengths = m.memory("lengths", Shape::LENGTH, shape.queues * shape.depth, Vec::new());
     m.write(lengths, accepted, places.write, bytes);
     for at in 0..shape.queues {
@@ -99,12 +117,18 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
         })
         .collect();
     m.connect(edits, "start", fetched);
-    for (at, name) in ["emitted", "emitted_bytes", "payload_from"].iter().enumerate() {
-        m.connect(edits, name, fetched_fields[at]);
+    let emitted = match shape.headers.are_shared {
+        true => m.input("emitted", shape.emitted_bits()),
+        false => fetched_fields[4],
+    };
+    let told =
+        [("emitted_bytes", fetched_fields[2]), ("payload_from", fetched_fields[3]), ("emitted", emitted)];
+    for (name, value) in told {
+        m.connect(edits, name, value);
     }
     let (input_register, input) = m.register("input_now", shape.port_bits(), None);
     let (slot_register, slot) = m.register("slot_now", shape.slot_bits(), None);
-    for (register, value) in [(input_register, fetched_fields[3]), (slot_register, fetched_fields[4])] {
+    for (register, value) in [(input_register, fetched_fields[0]), (slot_register, fetched_fields[1])] {
         m.set_next(register, value);
         m.set_enable(register, take);
     }
@@ -147,6 +171,11 @@ fn send(
             m.drive_stream(output, &beat, there);
         }
     }
+}
+
+/// Bits that say where a frame came in, and its slot there.
+fn source_bits(shape: &Shape) -> u32 {
+    shape.port_bits() + shape.slot_bits()
 }
 
 /// Where a queue's next frame is written and read.

@@ -1,9 +1,10 @@
 //! What is known of a wire's value without the frame: constants that it may be, and when it is which; lowest bits that are 0; the
 //! largest number that it may be.
 
-use super::{Binary, Cases, Graph, MAX_VALUES, Node, Wire, binary, unary};
+use super::{Binary, Cases, Graph, MAX_VALUES, Node, Unary, Wire, binary, unary};
 use crate::limits::MAX_CASES;
 use millrace_pipeline::Bits;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Graph {
@@ -182,6 +183,102 @@ impl Graph {
             });
         }
         wire.unwrap_or_else(|| self.number(width, 0))
+    }
+
+    /// Bits from the lowest one up to the highest that may be 1, as far as is plain, where these inputs are 0.
+    pub(crate) fn used_bits(&self, wire: Wire, zeros: &BTreeSet<usize>) -> u32 {
+        const DEPTH: u32 = 64;
+        self.used_bits_within(wire, zeros, DEPTH)
+    }
+
+    fn used_bits_within(&self, wire: Wire, zeros: &BTreeSet<usize>, depth: u32) -> u32 {
+        let width = self.width(wire);
+        if depth == 0 {
+            return width;
+        }
+        let of = |wire: &Wire| self.used_bits_within(*wire, zeros, depth - 1);
+        if let Some(values) = self.values(wire) {
+            let most = values.iter().copied().max().unwrap_or(0);
+            return u64::BITS - most.leading_zeros();
+        }
+        match self.node(wire) {
+            Node::Input(number) if zeros.contains(&(*number as usize)) => 0,
+            Node::Const(bits) => (0..width).rev().find(|bit| bits.bit(*bit)).map_or(0, |bit| bit + 1),
+            Node::Concat(high, low) => match of(high) {
+                0 => of(low),
+                some => self.width(*low) + some,
+            },
+            Node::Mux(_, a, b) => match of(a) {
+                all if all == width => width,
+                some => some.max(of(b)),
+            },
+            _ => width,
+        }
+    }
+
+    /// Whether a condition holds for no values of what it is put together of: those that are no conditions themselves count as
+    /// independent. A condition of more than [`MAX_PARTS`] of these may hold.
+    pub(crate) fn is_never(&self, wire: Wire) -> bool {
+        /// What a condition is put together of, and the nodes between.
+        const MAX_PARTS: usize = 12;
+        const MAX_NODES: usize = 1 << 10;
+        if self.width(wire) != 1 {
+            return false;
+        }
+        let (mut inner, mut open) = (BTreeSet::new(), vec![wire]);
+        while let Some(next) = open.pop() {
+            if inner.len() > MAX_NODES {
+                return false;
+            }
+            if inner.insert(next) && self.is_condition(next) {
+                self.node(next).operands(|operand| open.push(operand));
+            }
+        }
+        // A bit for each choice of the parts. Operands come before what uses them.
+        let parts = inner.iter().filter(|wire| !self.is_condition(**wire)).count();
+        if parts > MAX_PARTS {
+            return false;
+        }
+        let choices = 1_usize << parts;
+        let mut values: BTreeMap<Wire, Vec<bool>> = BTreeMap::new();
+        let mut part = 0;
+        for wire in inner {
+            let of = |wire: &Wire| &values[wire];
+            let value: Vec<bool> = match self.node(wire) {
+                _ if !self.is_condition(wire) => {
+                    part += 1;
+                    (0..choices).map(|choice| choice >> (part - 1) & 1 == 1).collect()
+                }
+                Node::Const(bits) => vec![!bits.is_zero(); choices],
+                Node::Unary(_, a) => of(a).iter().map(|a| !a).collect(),
+                Node::Binary(op, a, b) => {
+                    let both = of(a).iter().zip(of(b));
+                    match op {
+                        Binary::And => both.map(|(a, b)| a & b).collect(),
+                        Binary::Or => both.map(|(a, b)| a | b).collect(),
+                        _ => both.map(|(a, b)| a ^ b).collect(),
+                    }
+                }
+                Node::Mux(cond, a, b) => {
+                    let all = of(cond).iter().zip(of(a)).zip(of(b));
+                    all.map(|((cond, a), b)| if *cond { *a } else { *b }).collect()
+                }
+                _ => return false,
+            };
+            values.insert(wire, value);
+        }
+        !values[&wire].contains(&true)
+    }
+
+    /// Whether a wire is a constant or put together of conditions.
+    fn is_condition(&self, wire: Wire) -> bool {
+        let is_bit = self.width(wire) == 1;
+        is_bit
+            && match self.node(wire) {
+                Node::Const(_) | Node::Unary(Unary::Not, _) | Node::Mux(..) => true,
+                Node::Binary(op, ..) => matches!(op, Binary::And | Binary::Or | Binary::Xor),
+                _ => false,
+            }
     }
 
     /// The largest number that a wire may be, as far as its highest bits show it: a constant above something narrower.

@@ -57,10 +57,11 @@ impl Making<'_> {
             for _ in 1..level_cycles(*count) {
                 step(self, &mut cycle, &mut key, &mut node);
             }
-            let passed = self.passed(key, word, keys);
-            let passed = self.m.delayed(&format!("passed{level}"), passed, None);
+            let compared = self.keys_compared(key, word, keys);
+            let compared = self.m.delayed(&format!("compared{level}"), compared, None);
             step(self, &mut cycle, &mut key, &mut node);
-            let chosen = self.chosen(passed);
+            let passed = self.passed(compared, keys);
+            let chosen = self.chosen(&passed);
             node = Some(match nodes.get(level + 1) {
                 Some(below) => self.child(node, &chosen, address_width(*below)),
                 None => {
@@ -95,42 +96,49 @@ impl Making<'_> {
         Some(self.m.concat(&parts))
     }
 
-    /// Bit i: there is a key i in the node, and it is not above. Keys are in order, so these are ones, then zeros.
-    fn passed(&mut self, key: NodeId, word: NodeId, keys: u32) -> NodeId {
-        let width = self.m.width(key);
-        let passed: Vec<NodeId> = (0..keys)
-            .rev()
-            .map(|at| {
-                let low = at * (1 + width);
-                let (there, start) = (self.m.bit(word, low + width), self.m.slice(word, low, width));
-                let reached = self.not_above(start, key);
-                self.m.and(there, reached)
-            })
-            .collect();
-        self.m.concat(&passed)
+    /// Of each key of a node, the first lowest: whether it is there, whether its lowest part is not above that of the key that is looked
+    /// for, and of each other part whether it is below and whether it is equal. All parts are compared at once.
+    fn keys_compared(&mut self, key: NodeId, word: NodeId, keys: u32) -> NodeId {
+        let m = &mut self.m;
+        let width = m.width(key);
+        let mut all = Vec::new();
+        for at in 0..keys {
+            let own = at * (1 + width);
+            all.push(m.bit(word, own + width));
+            for low in (0..width).step_by(COMPARED as usize) {
+                let part = COMPARED.min(width - low);
+                let (start, key) = (m.slice(word, own + low, part), m.slice(key, low, part));
+                match low {
+                    0 => all.push(m.le(start, key)),
+                    _ => all.extend([m.lt(start, key), m.eq(start, key)]),
+                }
+            }
+        }
+        all.reverse();
+        m.concat(&all)
     }
 
-    /// `a <= b`, part by part, all parts at once.
-    fn not_above(&mut self, a: NodeId, b: NodeId) -> NodeId {
+    /// Bit i: there is a key i in the node, and it is not above. Keys are in order, so these are ones, then zeros.
+    fn passed(&mut self, compared: NodeId, keys: u32) -> Vec<NodeId> {
         let m = &mut self.m;
-        let width = m.width(a);
-        let first = width.min(COMPARED);
-        let (low_a, low_b) = (m.slice(a, 0, first), m.slice(b, 0, first));
-        let mut not_above = m.le(low_a, low_b);
-        for low in (first..width).step_by(COMPARED as usize) {
-            let part = COMPARED.min(width - low);
-            let (a, b) = (m.slice(a, low, part), m.slice(b, low, part));
-            let (below, equal) = (m.lt(a, b), m.eq(a, b));
-            let rest = m.and(equal, not_above);
-            not_above = m.or(below, rest);
-        }
-        not_above
+        let of_key = m.width(compared) / keys;
+        (0..keys * of_key)
+            .step_by(of_key as usize)
+            .map(|first| {
+                let (there, mut not_above) = (m.bit(compared, first), m.bit(compared, first + 1));
+                for part in (first + 2..first + of_key).step_by(2) {
+                    let (below, equal) = (m.bit(compared, part), m.bit(compared, part + 1));
+                    let rest = m.and(equal, not_above);
+                    not_above = m.or(below, rest);
+                }
+                m.and(there, not_above)
+            })
+            .collect()
     }
 
     /// For each number of keys that are not above whether it is that, alone.
-    fn chosen(&mut self, passed: NodeId) -> Vec<NodeId> {
+    fn chosen(&mut self, passed: &[NodeId]) -> Vec<NodeId> {
         let m = &mut self.m;
-        let passed: Vec<NodeId> = (0..m.width(passed)).map(|at| m.bit(passed, at)).collect();
         (0..=passed.len())
             .map(|count| {
                 let not_more = passed.get(count).map(|next| m.not(*next));

@@ -1,0 +1,473 @@
+//! A design as gates of single bits, without hierarchy.
+//!
+//! What a gate is made of comes before it. Equal gates are one; constants are folded, also those that registers hold from the first cycle
+//! on. An inversion is part of the use of a gate, as a lookup table has it for nothing.
+
+use crate::sim::flatten::{Flat, Value};
+use crate::*;
+use cranelift_entity::EntityRef;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A use of a gate: twice its number, and one more for the complement.
+pub(super) type Lit = u32;
+
+pub(super) const ZERO: Lit = 0;
+pub(super) const ONE: Lit = 1;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Gate {
+    /// The constant 0, the first gate.
+    Zero,
+    /// A value from outside the gates.
+    Leaf(Leaf),
+    /// All are 1.
+    And(Box<[Lit]>),
+    /// An odd number is 1.
+    Xor(Box<[Lit]>),
+    /// The second if the first, else the third.
+    Mux([Lit; 3]),
+}
+
+/// Where a value that no gate makes comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Leaf {
+    Input(u32, u32),
+    /// A bit of a register.
+    Register(u32, u32),
+    /// A bit of a read port.
+    Read {
+        memory: u32,
+        port: u32,
+        bit: u32,
+    },
+    /// A bit of a carry chain.
+    Sum(u32, u32),
+    /// A bit of a product.
+    Product(u32, u32),
+}
+
+/// A register.
+pub(super) struct Cells {
+    pub(super) scope: u32,
+    pub(super) id: RegisterId,
+    /// What each bit takes.
+    pub(super) next: Box<[Lit]>,
+    /// Signals of all its bits, which are pins of flip-flops: whether it takes anything, when it takes a constant.
+    pub(super) control: Vec<Lit>,
+    pub(super) has_reset: bool,
+}
+
+/// A memory.
+pub(super) struct Words {
+    pub(super) scope: u32,
+    pub(super) id: MemoryId,
+    /// Addresses and enables of each read port, and of all write ports.
+    pub(super) reads: Vec<Vec<Lit>>,
+    pub(super) writes: Vec<Lit>,
+    pub(super) data: Vec<Box<[Lit]>>,
+}
+
+/// A carry chain: a bit of each operand, the second complemented where it is subtracted. Bits that are constants are folded by tools.
+pub(super) struct Chain {
+    pub(super) scope: u32,
+    pub(super) a: Vec<Lit>,
+    pub(super) b: Vec<Lit>,
+    /// Their exclusive or, which a lookup table before the chain makes.
+    pub(super) sums: Vec<Lit>,
+}
+
+/// A product.
+pub(super) struct Product {
+    pub(super) scope: u32,
+    pub(super) a: Box<[Lit]>,
+    pub(super) b: Box<[Lit]>,
+}
+
+pub(super) struct Bits {
+    pub(super) gates: Vec<Gate>,
+    /// The instance that a gate is first in.
+    pub(super) owners: Vec<u32>,
+    pub(super) registers: Vec<Cells>,
+    pub(super) memories: Vec<Words>,
+    pub(super) chains: Vec<Chain>,
+    pub(super) products: Vec<Product>,
+    pub(super) outputs: Vec<Lit>,
+    known: FxHashMap<Gate, u32>,
+    /// Inputs of a lookup table: comparisons of so few bits with a constant need no chain.
+    inputs: u32,
+    scope: u32,
+}
+
+/// Registers whose bits never change are looked for so often.
+const ROUNDS: usize = 4;
+/// Bits of all values together, above which no gates are made.
+pub(super) const MOST_BITS: u64 = 1 << 23;
+
+impl Bits {
+    /// The gates of a flat design; none if there are too many.
+    pub(super) fn new(flat: &Flat<'_>, inputs: u32) -> Option<Bits> {
+        let all = flat.scopes.iter().flat_map(|scope| scope.module.nodes.values());
+        if all.map(|node| u64::from(node.width)).sum::<u64>() > MOST_BITS {
+            return None;
+        }
+        let mut constant = FxHashSet::default();
+        let mut bits = Bits::build(flat, inputs, &constant);
+        for _ in 0..ROUNDS {
+            let known = constant.len();
+            for cells in &bits.registers {
+                let start = flat.scopes[cells.scope as usize].module.registers[cells.id].reset.clone();
+                for (bit, next) in (0..).zip(&cells.next) {
+                    let starts = start.as_ref().is_some_and(|start| start.bit(bit));
+                    if *next == Lit::from(starts) {
+                        constant.insert((cells.scope, cells.id, bit));
+                    }
+                }
+            }
+            if constant.len() == known {
+                break;
+            }
+            bits = Bits::build(flat, inputs, &constant);
+        }
+        Some(bits)
+    }
+
+    fn build(flat: &Flat<'_>, inputs: u32, constant: &FxHashSet<(u32, RegisterId, u32)>) -> Bits {
+        let mut bits = Bits {
+            gates: vec![Gate::Zero],
+            owners: vec![0],
+            registers: Vec::new(),
+            memories: Vec::new(),
+            chains: Vec::new(),
+            products: Vec::new(),
+            outputs: Vec::new(),
+            known: FxHashMap::default(),
+            inputs,
+            scope: 0,
+        };
+        let mut values: Vec<Option<Box<[Lit]>>> = vec![None; flat.count];
+        let (mut numbers, mut memories) = (FxHashMap::default(), FxHashMap::default());
+        for (scope, of) in (0..).zip(&flat.scopes) {
+            for id in of.module.registers.keys() {
+                let number = numbers.len() as u32;
+                numbers.insert((scope, id), number);
+            }
+            for id in of.module.memories.keys() {
+                let number = memories.len() as u32;
+                memories.insert((scope, id), number);
+            }
+        }
+        let roots = roots(flat);
+        for value in flat.sorted(&roots) {
+            let (scope, node) = flat.node(value);
+            bits.scope = scope as u32;
+            let made = match &node.op {
+                Op::Register(id) => {
+                    let module = flat.scopes[scope].module;
+                    let start = module.registers[*id].reset.clone();
+                    let number = numbers[&(bits.scope, *id)];
+                    (0..node.width)
+                        .map(|bit| match constant.contains(&(bits.scope, *id, bit)) {
+                            true => Lit::from(start.as_ref().is_some_and(|start| start.bit(bit))),
+                            false => bits.leaf(Leaf::Register(number, bit)),
+                        })
+                        .collect()
+                }
+                Op::Read(memory, port) => {
+                    let (memory, port) = (memories[&(bits.scope, *memory)], port.index() as u32);
+                    (0..node.width).map(|bit| bits.leaf(Leaf::Read { memory, port, bit })).collect()
+                }
+                Op::Input(_) => (0..node.width).map(|bit| bits.leaf(Leaf::Input(value, bit))).collect(),
+                op => {
+                    let of =
+                        |node: NodeId| values[flat.value(scope, node) as usize].as_deref().unwrap_or(&[]);
+                    bits.operation(op, node.width, of)
+                }
+            };
+            values[value as usize] = Some(made);
+        }
+        bits.state(flat, &values);
+        bits
+    }
+
+    /// Connects registers, memories and outputs.
+    fn state(&mut self, flat: &Flat<'_>, values: &[Option<Box<[Lit]>>]) {
+        let lits = |value: Value| values[value as usize].clone().unwrap_or_default();
+        for (scope, of) in flat.scopes.iter().enumerate() {
+            let get = |node: NodeId| lits(flat.value(scope, node));
+            for (id, register) in &of.module.registers {
+                let mut control: Vec<Lit> =
+                    register.enable.expand().iter().flat_map(|node| get(*node)).collect();
+                let next = register.next.expand().map(|node| flat.value(scope, node));
+                let next = next.map(|next| {
+                    peel(flat, (scope, id), register, next, &mut |value| {
+                        control.extend(lits(value).iter().copied());
+                    })
+                });
+                let next = next.map(lits).unwrap_or_default();
+                let has_reset = register.reset.is_some();
+                self.registers.push(Cells { scope: scope as u32, id, next, control, has_reset });
+            }
+            for (id, memory) in &of.module.memories {
+                let reads = memory.reads.values().map(|port| {
+                    let mut all: Vec<Lit> =
+                        port.address.expand().iter().flat_map(|node| get(*node)).collect();
+                    if let Latency::Clocked { enable } = port.latency {
+                        all.extend(enable.expand().iter().flat_map(|node| get(*node)));
+                    }
+                    all
+                });
+                let reads = reads.collect();
+                let writes = memory.writes.iter().flat_map(|port| {
+                    let lanes = port.lanes.expand();
+                    [Some(port.address), Some(port.enable), lanes].into_iter().flatten().flat_map(get)
+                });
+                let writes = writes.collect();
+                let data = memory.writes.iter().map(|port| get(port.data)).collect();
+                self.memories.push(Words { scope: scope as u32, id, reads, writes, data });
+            }
+        }
+        let top = &flat.scopes[0];
+        let outputs = top.module.outputs.values().filter_map(|port| port.value.expand());
+        self.outputs = outputs.flat_map(|node| lits(flat.value(0, node))).collect();
+    }
+
+    fn leaf(&mut self, leaf: Leaf) -> Lit {
+        self.gate(Gate::Leaf(leaf))
+    }
+
+    fn gate(&mut self, gate: Gate) -> Lit {
+        let next = self.gates.len() as u32;
+        let number = *self.known.entry(gate.clone()).or_insert(next);
+        if number == next {
+            self.gates.push(gate);
+            self.owners.push(self.scope);
+        }
+        2 * number
+    }
+
+    fn and(&mut self, parts: &[Lit]) -> Lit {
+        let mut all: Vec<Lit> = parts.iter().copied().filter(|lit| *lit != ONE).collect();
+        all.sort_unstable();
+        all.dedup();
+        if all.contains(&ZERO) || all.windows(2).any(|pair| pair[0] ^ 1 == pair[1]) {
+            return ZERO;
+        }
+        match all[..] {
+            [] => ONE,
+            [only] => only,
+            _ => self.gate(Gate::And(all.into())),
+        }
+    }
+
+    fn or(&mut self, parts: &[Lit]) -> Lit {
+        let complements: Vec<Lit> = parts.iter().map(|lit| lit ^ 1).collect();
+        self.and(&complements) ^ 1
+    }
+
+    fn xor(&mut self, parts: &[Lit]) -> Lit {
+        let mut inverted = 0;
+        let mut all: Vec<Lit> = Vec::with_capacity(parts.len());
+        for lit in parts {
+            inverted ^= lit & 1;
+            all.push(lit & !1);
+        }
+        all.sort_unstable();
+        let mut odd: Vec<Lit> = Vec::with_capacity(all.len());
+        for lit in all {
+            if odd.last() == Some(&lit) {
+                odd.pop();
+            } else if lit != ZERO {
+                odd.push(lit);
+            }
+        }
+        inverted
+            ^ match odd[..] {
+                [] => ZERO,
+                [only] => only,
+                _ => self.gate(Gate::Xor(odd.into())),
+            }
+    }
+
+    fn mux(&mut self, select: Lit, a: Lit, b: Lit) -> Lit {
+        let (select, a, b) = if select & 1 == 1 { (select ^ 1, b, a) } else { (select, a, b) };
+        match (select, a, b) {
+            (ZERO, _, b) => b,
+            (_, a, b) if a == b => a,
+            (_, a, b) if a == b ^ 1 => self.xor(&[select, b]),
+            (_, ONE, b) => self.or(&[select, b]),
+            (_, ZERO, b) => self.and(&[select ^ 1, b]),
+            (_, a, ONE) => self.or(&[select ^ 1, a]),
+            (_, a, ZERO) => self.and(&[select, a]),
+            _ => self.gate(Gate::Mux([select, a, b])),
+        }
+    }
+
+    fn operation<'v>(&mut self, op: &Op, width: u32, of: impl Fn(NodeId) -> &'v [Lit]) -> Box<[Lit]> {
+        let at = |lits: &[Lit], bit: u32| lits.get(bit as usize).copied().unwrap_or(ZERO);
+        match op {
+            Op::Constant(value) => (0..width).map(|bit| Lit::from(value.bit(bit))).collect(),
+            Op::Unary(UnaryOp::Not, a) => of(*a).iter().map(|lit| lit ^ 1).collect(),
+            Op::Unary(UnaryOp::ReduceAnd, a) => [self.and(of(*a))].into(),
+            Op::Unary(UnaryOp::ReduceOr, a) => [self.or(of(*a))].into(),
+            Op::Unary(UnaryOp::ReduceXor, a) => [self.xor(of(*a))].into(),
+            Op::Concat(parts) => parts.iter().rev().flat_map(|part| of(*part).iter().copied()).collect(),
+            Op::Slice(a, low) => (0..width).map(|bit| at(of(*a), low + bit)).collect(),
+            Op::Repeat(a) => vec![at(of(*a), 0); width as usize].into(),
+            Op::Mux(select, a, b) => {
+                let (select, a, b) = (at(of(*select), 0), of(*a), of(*b));
+                (0..width).map(|bit| self.mux(select, at(a, bit), at(b, bit))).collect()
+            }
+            Op::Binary(op, a, b) => self.binary(*op, width, of(*a), of(*b)),
+            // These have no value of their own in a flat design.
+            Op::Input(_) | Op::Register(_) | Op::Read(..) | Op::Instance(..) => [].into(),
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, width: u32, a: &[Lit], b: &[Lit]) -> Box<[Lit]> {
+        let pairs = || a.iter().copied().zip(b.iter().copied());
+        match op {
+            BinaryOp::And => pairs().map(|(a, b)| self.and(&[a, b])).collect(),
+            BinaryOp::Or => pairs().map(|(a, b)| self.or(&[a, b])).collect(),
+            BinaryOp::Xor => pairs().map(|(a, b)| self.xor(&[a, b])).collect(),
+            BinaryOp::Eq => {
+                let same: Vec<Lit> = pairs().map(|(a, b)| self.xor(&[a, b]) ^ 1).collect();
+                [self.and(&same)].into()
+            }
+            BinaryOp::Add => self.sum(a, b, width),
+            BinaryOp::Sub => {
+                let complement: Vec<Lit> = b.iter().map(|lit| lit ^ 1).collect();
+                self.sum(a, &complement, width)
+            }
+            BinaryOp::Lt => [self.less(a, b)].into(),
+            BinaryOp::LtSigned => {
+                let turned = |lits: &[Lit]| {
+                    let mut lits = lits.to_vec();
+                    lits.iter_mut().last().into_iter().for_each(|sign| *sign ^= 1);
+                    lits
+                };
+                [self.less(&turned(a), &turned(b))].into()
+            }
+            BinaryOp::Mul => {
+                let number = self.products.len() as u32;
+                self.products.push(Product { scope: self.scope, a: a.into(), b: b.into() });
+                (0..width).map(|bit| self.leaf(Leaf::Product(number, bit))).collect()
+            }
+            BinaryOp::Shl => self.shift(a, b, |at, by| at.checked_sub(by), ZERO),
+            BinaryOp::Shr => self.shift(a, b, |at, by| at.checked_add(by), ZERO),
+            BinaryOp::ShrSigned => {
+                let sign = a.last().copied().unwrap_or(ZERO);
+                self.shift(a, b, |at, by| at.checked_add(by), sign)
+            }
+        }
+    }
+
+    /// A choice for each bit of the amount that counts.
+    fn shift(
+        &mut self,
+        a: &[Lit],
+        by: &[Lit],
+        from: impl Fn(usize, usize) -> Option<usize>,
+        filler: Lit,
+    ) -> Box<[Lit]> {
+        let mut lits = a.to_vec();
+        let counts = a.len().next_power_of_two().trailing_zeros() as usize;
+        for (bit, select) in by.iter().enumerate().take(counts) {
+            lits = (0..lits.len())
+                .map(|at| {
+                    let moved = from(at, 1 << bit).and_then(|from| lits.get(from)).copied().unwrap_or(filler);
+                    self.mux(*select, moved, lits[at])
+                })
+                .collect();
+        }
+        let beyond = self.or(by.get(counts..).unwrap_or(&[]));
+        lits.into_iter().map(|lit| self.mux(beyond, filler, lit)).collect()
+    }
+
+    fn chain(&mut self, a: &[Lit], b: &[Lit]) -> u32 {
+        let sums = a.iter().zip(b).map(|(a, b)| self.xor(&[*a, *b])).collect();
+        self.chains.push(Chain { scope: self.scope, a: a.to_vec(), b: b.to_vec(), sums });
+        self.chains.len() as u32 - 1
+    }
+
+    fn sum(&mut self, a: &[Lit], b: &[Lit], width: u32) -> Box<[Lit]> {
+        let number = self.chain(a, b);
+        (0..width).map(|bit| self.leaf(Leaf::Sum(number, bit))).collect()
+    }
+
+    fn less(&mut self, a: &[Lit], b: &[Lit]) -> Lit {
+        let varies = |lits: &[Lit]| lits.iter().filter(|lit| **lit > ONE).count() as u32;
+        let (left, right) = (varies(a), varies(b));
+        if left == 0 && right <= self.inputs || right == 0 && left <= self.inputs {
+            return a.iter().zip(b).fold(ZERO, |less, (a, b)| {
+                let differs = self.xor(&[*a, *b]);
+                self.mux(differs, *b, less)
+            });
+        }
+        let complement: Vec<Lit> = b.iter().map(|lit| lit ^ 1).collect();
+        let number = self.chain(a, &complement);
+        self.leaf(Leaf::Sum(number, a.len() as u32)) ^ 1
+    }
+}
+
+/// All that state and outputs of a design depend on.
+fn roots(flat: &Flat<'_>) -> Vec<Value> {
+    let mut roots = Vec::new();
+    for (scope, of) in flat.scopes.iter().enumerate() {
+        let mut add = |node: NodeId| roots.push(flat.value(scope, node));
+        for register in of.module.registers.values() {
+            register.next.expand().into_iter().chain(register.enable.expand()).for_each(&mut add);
+        }
+        for memory in of.module.memories.values() {
+            for port in &memory.writes {
+                [port.address, port.data, port.enable]
+                    .into_iter()
+                    .chain(port.lanes.expand())
+                    .for_each(&mut add);
+            }
+            for port in memory.reads.values() {
+                port.address.expand().into_iter().for_each(&mut add);
+                if let Latency::Clocked { enable } = port.latency {
+                    enable.expand().into_iter().for_each(&mut add);
+                }
+            }
+        }
+    }
+    let top = &flat.scopes[0];
+    roots.extend(top.module.outputs.values().filter_map(|port| Some(flat.value(0, port.value.expand()?))));
+    roots
+}
+
+/// What a register takes without choices that are pins of a flip-flop: keep what it holds, or take a constant. `control` is called with
+/// what chooses.
+fn peel(
+    flat: &Flat<'_>,
+    (scope, id): (usize, RegisterId),
+    register: &Register,
+    mut next: Value,
+    control: &mut dyn FnMut(Value),
+) -> Value {
+    let (mut kept, mut set) = (register.enable.is_some(), false);
+    loop {
+        let (at, node) = flat.node(next);
+        let Op::Mux(select, a, b) = node.op else { return next };
+        let (select, a, b) = (flat.value(at, select), flat.value(at, a), flat.value(at, b));
+        let is_own = |value: Value| {
+            let (of, node) = flat.node(value);
+            of == scope && node.op == Op::Register(id)
+        };
+        let is_set = |value: Value| match &flat.node(value).1.op {
+            Op::Constant(bits) => register.reset.as_ref().is_none_or(|reset| *reset == **bits),
+            _ => false,
+        };
+        next = if !kept && (is_own(a) || is_own(b)) {
+            kept = true;
+            if is_own(a) { b } else { a }
+        } else if !set && (is_set(a) || is_set(b)) {
+            set = true;
+            if is_set(a) { b } else { a }
+        } else {
+            return next;
+        };
+        control(select);
+    }
+}

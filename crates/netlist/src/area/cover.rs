@@ -1,0 +1,217 @@
+//! Gates in lookup tables: how many there are, by the instance that a gate is in.
+//!
+//! From inputs to outputs, each gate takes into its own table what makes its inputs, if nothing else needs that and the inputs of all of it
+//! are not too many. What has many inputs is packed, the largest parts first, as many as fit. A choice between two tables is a
+//! multiplexer of the FPGA, which takes no table.
+
+use super::bits::{Bits, Gate, Lit};
+
+/// The number of lookup tables of each instance.
+pub(super) struct Cover<'b> {
+    bits: &'b Bits,
+    inputs: usize,
+    /// How often a gate is used.
+    uses: &'b [u32],
+    /// What a gate's table has for inputs while it is not known whether it has one of its own.
+    cuts: Vec<Vec<u32>>,
+    is_root: Vec<bool>,
+    /// It is a multiplexer of the FPGA.
+    is_wide: Vec<bool>,
+    /// Numbers of tables that are no gates.
+    next: u32,
+    pub(super) luts: Vec<u64>,
+}
+
+impl<'b> Cover<'b> {
+    /// Covers the gates of which there are uses. `needed` are those that have to be there as they are.
+    pub(super) fn new(
+        bits: &'b Bits,
+        inputs: u32,
+        uses: &'b [u32],
+        needed: &[Lit],
+        scopes: usize,
+    ) -> Cover<'b> {
+        let count = bits.gates.len();
+        let mut cover = Cover {
+            bits,
+            inputs: inputs as usize,
+            uses,
+            cuts: vec![Vec::new(); count],
+            is_root: vec![false; count],
+            is_wide: vec![false; count],
+            next: u32::MAX,
+            luts: vec![0; scopes],
+        };
+        let mut is_needed = vec![false; count];
+        needed.iter().for_each(|lit| is_needed[(lit / 2) as usize] = true);
+        for gate in 0..count as u32 {
+            if uses[gate as usize] == 0 || cover.is_leaf(gate) {
+                continue;
+            }
+            let cut = match &bits.gates[gate as usize] {
+                Gate::Mux(lits) => cover.mux(gate, *lits),
+                _ => cover.pack(gate),
+            };
+            cover.cuts[gate as usize] = cut;
+            if is_needed[gate as usize] || uses[gate as usize] > 1 {
+                cover.root(gate);
+            }
+        }
+        cover
+    }
+
+    fn is_leaf(&self, gate: u32) -> bool {
+        gate as usize >= self.bits.gates.len()
+            || matches!(self.bits.gates[gate as usize], Gate::Zero | Gate::Leaf(_))
+    }
+
+    /// Whether a gate may be part of the table of the only one that uses it.
+    fn is_free(&self, gate: u32) -> bool {
+        !self.is_leaf(gate) && self.uses[gate as usize] == 1 && !self.is_root[gate as usize]
+    }
+
+    /// Gives a gate a table.
+    fn root(&mut self, gate: u32) {
+        if self.is_leaf(gate) || std::mem::replace(&mut self.is_root[gate as usize], true) {
+            return;
+        }
+        if !self.is_wide[gate as usize] {
+            self.count(gate);
+        }
+    }
+
+    fn count(&mut self, gate: u32) {
+        self.luts[self.bits.owners[gate as usize] as usize] += 1;
+    }
+
+    /// What a gate brings to the table of one that uses it.
+    fn brings(&self, gate: u32) -> Vec<u32> {
+        match self.is_free(gate) && !self.is_wide[gate as usize] {
+            true => self.cuts[gate as usize].clone(),
+            false => vec![gate],
+        }
+    }
+
+    fn mux(&mut self, gate: u32, lits: [Lit; 3]) -> Vec<u32> {
+        let parts = lits.map(|lit| lit / 2);
+        let mut best: Option<(usize, usize, usize, Vec<u32>)> = None;
+        // Which parts go into this table: as many as can, with the fewest inputs.
+        let brought = parts.map(|part| self.brings(part));
+        for taken in 0..8_usize {
+            let takes = |at: usize| taken >> at & 1 == 1;
+            if (0..3).any(|at| takes(at) && brought[at] == [parts[at]]) {
+                continue;
+            }
+            let mut cut = Vec::new();
+            for (at, part) in parts.iter().enumerate() {
+                match takes(at) {
+                    true => join(&mut cut, &brought[at]),
+                    false => join(&mut cut, &[*part]),
+                }
+            }
+            let better = |(_, most, least, _): &(usize, usize, usize, Vec<u32>)| {
+                (std::cmp::Reverse(taken.count_ones() as usize), cut.len())
+                    < (std::cmp::Reverse(*most), *least)
+            };
+            if cut.len() <= self.inputs && best.as_ref().is_none_or(better) {
+                best = Some((taken, taken.count_ones() as usize, cut.len(), cut));
+            }
+        }
+        let (taken, cut) = best.map_or((0, parts.to_vec()), |(taken, _, _, cut)| (taken, cut));
+        let is_wide = taken & 6 == 0 && self.is_free(parts[1]) && self.is_free(parts[2]);
+        self.is_wide[gate as usize] = is_wide;
+        for (at, part) in parts.into_iter().enumerate() {
+            if (taken >> at & 1 == 0 || is_wide) && self.is_free(part) {
+                self.root(part);
+            }
+        }
+        if is_wide { vec![gate] } else { cut }
+    }
+
+    /// The inputs of a gate of many parts, which may be gates of the same kind again.
+    fn terms(&self, gate: u32) -> Vec<u32> {
+        let (mut terms, mut open) = (Vec::new(), vec![gate]);
+        while let Some(gate) = open.pop() {
+            let (lits, is_and) = match &self.bits.gates[gate as usize] {
+                Gate::And(lits) => (lits, true),
+                Gate::Xor(lits) => (lits, false),
+                _ => continue,
+            };
+            for lit in lits.iter() {
+                let part = lit / 2;
+                let same = match &self.bits.gates[part as usize] {
+                    Gate::And(_) => is_and && lit & 1 == 0,
+                    Gate::Xor(_) => !is_and,
+                    _ => false,
+                };
+                match same && self.is_free(part) {
+                    true => open.push(part),
+                    false => terms.push(part),
+                }
+            }
+        }
+        terms
+    }
+
+    fn pack(&mut self, gate: u32) -> Vec<u32> {
+        let terms = self.terms(gate);
+        let mut parts: Vec<(Vec<u32>, Option<u32>)> = terms
+            .into_iter()
+            .map(|term| (self.brings(term), Some(term).filter(|term| self.is_free(*term))))
+            .collect();
+        loop {
+            let mut all = Vec::new();
+            parts.iter().for_each(|(cut, _)| join(&mut all, cut));
+            if all.len() <= self.inputs {
+                return all;
+            }
+            parts.sort_by_key(|(cut, _)| std::cmp::Reverse(cut.len()));
+            let mut bins: Vec<(Vec<u32>, Vec<Option<u32>>)> = Vec::new();
+            for (cut, of) in parts {
+                let fits = bins.iter_mut().find_map(|(bin, sources)| {
+                    let mut both = bin.clone();
+                    join(&mut both, &cut);
+                    (both.len() <= self.inputs).then_some((bin, sources, both))
+                });
+                match fits {
+                    Some((bin, sources, both)) => {
+                        *bin = both;
+                        sources.push(of);
+                    }
+                    None => bins.push((cut, vec![of])),
+                }
+            }
+            // Full bins become tables; the last one may take their outputs.
+            bins.sort_by_key(|(bin, _)| std::cmp::Reverse(bin.len()));
+            let mut left: usize = bins.iter().map(|(bin, _)| bin.len()).sum();
+            parts = Vec::new();
+            for (bin, sources) in bins {
+                if left <= self.inputs || bin.len() == 1 {
+                    parts.push((bin, sources.first().copied().flatten()));
+                    continue;
+                }
+                left -= bin.len() - 1;
+                match sources[..] {
+                    [Some(only)] => {
+                        self.root(only);
+                        parts.push((vec![only], None));
+                    }
+                    _ => {
+                        self.count(gate);
+                        parts.push((vec![self.next], None));
+                        self.next -= 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds what is not there yet; both are sorted.
+fn join(all: &mut Vec<u32>, more: &[u32]) {
+    for one in more {
+        if let Err(at) = all.binary_search(one) {
+            all.insert(at, *one);
+        }
+    }
+}

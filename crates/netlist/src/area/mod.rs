@@ -1,0 +1,338 @@
+//! What a design takes of an FPGA, as an estimate: lookup tables, flip-flops, memory.
+//!
+//! The design is made gates of single bits (`bits`), of which those count that an output or state depends on, and these are put in lookup
+//! tables (`cover`) as tools for synthesis do. Carry chains, block memory, memory in lookup tables and shift registers are what Yosys
+//! makes of them. `tests/rtl/calibrate --area` puts estimates next to what Yosys says.
+
+mod bits;
+mod cover;
+
+use crate::sim::flatten::Flat;
+use crate::*;
+use bits::{Bits as Gates, Gate, Leaf, Lit};
+use cover::Cover;
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+/// What an FPGA is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fabric {
+    /// Lookup tables of four inputs, carry chains of two of them, memories of 16 words of 4 bits: a Lattice ECP5.
+    Lut4,
+    /// Lookup tables of six inputs, which can be shift registers: a Xilinx 7.
+    Lut6,
+}
+
+/// What something takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Area {
+    /// Lookup tables, those of carry chains included, without those of memory.
+    pub luts: u64,
+    /// Flip-flops.
+    pub ffs: u64,
+    /// Lookup tables that are memory or shift registers.
+    pub memory_luts: u64,
+    /// Bits of memory in lookup tables, shift registers included.
+    pub memory_bits: u64,
+    /// Block memories of 18 kbit.
+    pub blocks: u64,
+    /// Multipliers of 18 bits.
+    pub multipliers: u64,
+}
+
+impl AddAssign for Area {
+    fn add_assign(&mut self, other: Area) {
+        self.luts += other.luts;
+        self.ffs += other.ffs;
+        self.memory_luts += other.memory_luts;
+        self.memory_bits += other.memory_bits;
+        self.blocks += other.blocks;
+        self.multipliers += other.multipliers;
+    }
+}
+
+impl Fabric {
+    fn inputs(self) -> u32 {
+        match self {
+            Fabric::Lut4 => 4,
+            Fabric::Lut6 => 6,
+        }
+    }
+
+    /// Words of the smallest memory in lookup tables, bits of these words, lookup tables that it takes, and what Yosys takes as its cost.
+    fn lut_memory(self, depth: u32) -> [u64; 4] {
+        match self {
+            Fabric::Lut4 => [16, 4, 4, 4],
+            Fabric::Lut6 if depth <= 32 => [32, 6, 4, 8],
+            Fabric::Lut6 => [64, 3, 4, 8],
+        }
+    }
+
+    /// What Yosys takes as the cost of a block memory.
+    fn block_cost(self) -> u64 {
+        match self {
+            Fabric::Lut4 => 128,
+            Fabric::Lut6 => 129,
+        }
+    }
+}
+
+/// What each instance of a verified design takes by itself, by the names of the instances that it is in and its own, with dots between;
+/// the top has no name. None: the design is too large to be looked at.
+pub fn estimate(design: &Design, fabric: Fabric) -> Option<BTreeMap<String, Area>> {
+    let flat = Flat::new(design, design.top()?);
+    let gates = Gates::new(&flat, fabric.inputs())?;
+    let mut all = vec![Area::default(); flat.scopes.len()];
+    let live = Live::new(&flat, &gates, fabric);
+    let cover = Cover::new(&gates, fabric.inputs(), &live.uses, &live.needed, flat.scopes.len());
+    for (area, luts) in all.iter_mut().zip(&cover.luts) {
+        area.luts = *luts;
+    }
+    live.state(&mut all);
+    let paths = flat.scopes.iter().map(|scope| scope.path.trim_end_matches('.').to_owned());
+    let mut areas: BTreeMap<String, Area> = BTreeMap::new();
+    for (path, area) in paths.zip(all) {
+        *areas.entry(path).or_default() += area;
+    }
+    Some(areas)
+}
+
+/// What an output depends on.
+struct Live<'a> {
+    flat: &'a Flat<'a>,
+    gates: &'a Gates,
+    fabric: Fabric,
+    /// How often each gate is used.
+    uses: Vec<u32>,
+    /// What has to be there as it is: outputs, and inputs of all that is no gate.
+    needed: Vec<Lit>,
+    /// Bits of registers, memories, chains and products that count.
+    registers: Vec<Vec<bool>>,
+    words: Vec<Vec<bool>>,
+    chains: Vec<u32>,
+    products: Vec<u32>,
+}
+
+impl<'a> Live<'a> {
+    fn new(flat: &'a Flat<'a>, gates: &'a Gates, fabric: Fabric) -> Live<'a> {
+        let registers = gates.registers.iter().map(|cells| vec![false; cells.next.len()]).collect();
+        let width = |of: &bits::Words| flat.scopes[of.scope as usize].module.memories[of.id].width as usize;
+        let words = gates.memories.iter().map(|of| vec![false; width(of)]).collect();
+        let mut live = Live {
+            flat,
+            gates,
+            fabric,
+            uses: vec![0; gates.gates.len()],
+            needed: Vec::new(),
+            registers,
+            words,
+            chains: vec![0; gates.chains.len()],
+            products: vec![0; gates.products.len()],
+        };
+        let mut open: Vec<u32> = Vec::new();
+        live.need(&gates.outputs, &mut open);
+        while let Some(gate) = open.pop() {
+            match &gates.gates[gate as usize] {
+                Gate::Zero => {}
+                Gate::And(parts) | Gate::Xor(parts) => live.use_all(parts, &mut open),
+                Gate::Mux(parts) => live.use_all(parts, &mut open),
+                Gate::Leaf(leaf) => live.leaf(*leaf, &mut open),
+            }
+        }
+        live
+    }
+
+    fn need(&mut self, lits: &[Lit], open: &mut Vec<u32>) {
+        self.needed.extend(lits);
+        self.use_all(lits, open);
+    }
+
+    fn use_all(&mut self, lits: &[Lit], open: &mut Vec<u32>) {
+        for lit in lits {
+            let uses = &mut self.uses[(lit / 2) as usize];
+            *uses += 1;
+            if *uses == 1 {
+                open.push(lit / 2);
+            }
+        }
+    }
+
+    /// What a value depends on that no gate makes.
+    fn leaf(&mut self, leaf: Leaf, open: &mut Vec<u32>) {
+        let gates = self.gates;
+        match leaf {
+            Leaf::Input(..) => {}
+            Leaf::Register(number, bit) => {
+                let cells = &gates.registers[number as usize];
+                let live = &mut self.registers[number as usize];
+                if !live.contains(&true) {
+                    self.needed.extend(&cells.control);
+                    live[bit as usize] = true;
+                    self.use_all(&cells.control, open);
+                }
+                self.registers[number as usize][bit as usize] = true;
+                if let Some(next) = cells.next.get(bit as usize) {
+                    self.need(&[*next], open);
+                }
+            }
+            Leaf::Read { memory, port, bit } => {
+                let of = &gates.memories[memory as usize];
+                let live = &mut self.words[memory as usize];
+                let is_first = !live.contains(&true);
+                if !std::mem::replace(&mut live[bit as usize], true) {
+                    let data: Vec<Lit> =
+                        of.data.iter().filter_map(|data| data.get(bit as usize)).copied().collect();
+                    self.need(&data, open);
+                }
+                if is_first {
+                    self.need(&of.writes, open);
+                    of.reads.iter().for_each(|port| self.need(port, open));
+                }
+                debug_assert!((port as usize) < of.reads.len());
+            }
+            Leaf::Sum(number, bit) => {
+                let chain = &gates.chains[number as usize];
+                let end = (bit + 1).min(chain.a.len() as u32);
+                let start = grow(&mut self.chains[number as usize], end);
+                for at in start..end {
+                    let at = at as usize;
+                    let (a, b, sum) = (chain.a[at], chain.b[at], chain.sums[at]);
+                    match self.fabric {
+                        Fabric::Lut4 => self.need(&[a, b], open),
+                        // A lookup table gives the sum; the chain takes one operand where neither is a constant.
+                        Fabric::Lut6 if a > bits::ONE && b > bits::ONE => self.need(&[sum, a], open),
+                        Fabric::Lut6 => self.need(&[sum], open),
+                    }
+                }
+            }
+            Leaf::Product(number, bit) => {
+                let product = &gates.products[number as usize];
+                let end = (bit + 1).min(product.a.len() as u32);
+                let start = grow(&mut self.products[number as usize], end);
+                for at in start..end {
+                    self.need(&[product.a[at as usize], product.b[at as usize]], open);
+                }
+            }
+        }
+    }
+
+    /// Registers, memories, chains and products.
+    fn state(&self, all: &mut [Area]) {
+        if self.fabric == Fabric::Lut4 {
+            for (chain, live) in self.gates.chains.iter().zip(&self.chains) {
+                all[chain.scope as usize].luts += u64::from(live.next_multiple_of(2));
+            }
+        }
+        for (product, live) in self.gates.products.iter().zip(&self.products) {
+            let area = &mut all[product.scope as usize];
+            // Parts of 17 bits; half of them are above the product.
+            let parts = u64::from(live.div_ceil(17));
+            area.multipliers += parts * (parts + 1) / 2;
+            area.luts += u64::from(*live) * (parts * (parts + 1) / 2).saturating_sub(1);
+        }
+        self.flip_flops(all);
+        for (words, live) in self.gates.memories.iter().zip(&self.words) {
+            let width = live.iter().filter(|live| **live).count() as u64;
+            if width > 0 {
+                let memory = &self.flat.scopes[words.scope as usize].module.memories[words.id];
+                all[words.scope as usize] += memory_area(memory, width, self.fabric);
+            }
+        }
+    }
+
+    fn flip_flops(&self, all: &mut [Area]) {
+        let mut lengths: Vec<Vec<u32>> = self.registers.iter().map(|bits| vec![1; bits.len()]).collect();
+        let mut goes_on: Vec<Vec<bool>> = self.registers.iter().map(|bits| vec![false; bits.len()]).collect();
+        if self.fabric == Fabric::Lut6 {
+            // The register that a bit is the only use of, when both move together.
+            let before = |number: usize, bit: usize| {
+                let cells = &self.gates.registers[number];
+                let next = *cells.next.get(bit)?;
+                let Gate::Leaf(Leaf::Register(of, at)) = self.gates.gates[(next / 2) as usize] else {
+                    return None;
+                };
+                let other = &self.gates.registers[of as usize];
+                let moves = !cells.has_reset && !other.has_reset && cells.control == other.control;
+                (next & 1 == 0 && moves && self.uses[(next / 2) as usize] == 1)
+                    .then_some((of as usize, at as usize))
+            };
+            for number in 0..self.registers.len() {
+                for bit in 0..self.registers[number].len() {
+                    if self.registers[number][bit]
+                        && let Some((of, at)) = before(number, bit)
+                    {
+                        goes_on[of][at] = true;
+                    }
+                }
+            }
+            for (number, bits) in goes_on.iter().enumerate() {
+                for bit in (0..bits.len()).filter(|bit| !bits[*bit]) {
+                    let (mut at, mut length) = ((number, bit), 1);
+                    while let Some(next) = before(at.0, at.1) {
+                        (at, length) = (next, length + 1);
+                        if length > limits::MAX_WIDTH {
+                            break;
+                        }
+                    }
+                    lengths[number][bit] = length;
+                }
+            }
+        }
+        /// The shortest chain that becomes a shift register, and the longest of one lookup table.
+        const SHIFTS: (u32, u32) = (3, 32);
+        for (number, cells) in self.gates.registers.iter().enumerate() {
+            let area = &mut all[cells.scope as usize];
+            let live =
+                (0..cells.next.len()).filter(|bit| self.registers[number][*bit] && !goes_on[number][*bit]);
+            for bit in live {
+                let length = lengths[number][bit];
+                if length >= SHIFTS.0 {
+                    area.memory_luts += u64::from(length.div_ceil(SHIFTS.1));
+                    area.memory_bits += u64::from(length);
+                } else {
+                    area.ffs += u64::from(length);
+                }
+            }
+        }
+    }
+}
+
+/// Makes a number at least another one; gives what it was.
+fn grow(number: &mut u32, least: u32) -> u32 {
+    std::mem::replace(number, least.max(*number))
+}
+
+/// What a memory takes, of whose words so many bits are read.
+fn memory_area(memory: &Memory, width: u64, fabric: Fabric) -> Area {
+    let depth = u64::from(memory.depth);
+    let reads = memory.reads.len().max(1) as u64;
+    let clocked = memory.reads.values().filter(|port| port.latency != Latency::Direct).count() as u64;
+    let [words, bits, luts, cost] = fabric.lut_memory(memory.depth);
+    let groups = depth.div_ceil(words);
+    let cells = reads * groups * width.div_ceil(bits);
+    let blocks = reads * blocks(depth, width);
+    let is_cheaper = clocked == reads && blocks * fabric.block_cost() < cells * cost;
+    let is_block = memory.is_block() || is_cheaper;
+    if is_block {
+        return Area { blocks, ..Area::default() };
+    }
+    // Which group is read, and which is written.
+    let choice = match fabric {
+        Fabric::Lut4 => groups / 2,
+        Fabric::Lut6 => (groups - 1).div_ceil(3),
+    };
+    let decode = if groups > 1 { groups } else { 0 };
+    Area {
+        luts: reads * width * choice + decode,
+        ffs: clocked * width,
+        memory_luts: cells * luts,
+        memory_bits: depth * width,
+        ..Area::default()
+    }
+}
+
+/// Block memories of 18 kbit for so many words of so many bits, by the shape that takes the fewest.
+fn blocks(depth: u64, width: u64) -> u64 {
+    let shapes = [(512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)];
+    shapes.iter().map(|(words, bits)| depth.div_ceil(*words) * width.div_ceil(*bits)).min().unwrap_or(0)
+}

@@ -1,0 +1,114 @@
+//! What hardware takes of an FPGA, part by part, as an estimate.
+
+use crate::assemble::View;
+use crate::device::Device;
+use crate::emit::object;
+use crate::hardware::{Hardware, Stage};
+use millrace_netlist::area::{Area, Fabric, estimate};
+use millrace_netlist::{Design, passes, verify};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What the parts of a stage or of a device take. Empty: it is too large to be looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AreaReport {
+    /// By the name of the part, in order.
+    pub parts: Vec<(String, Area)>,
+}
+
+impl AreaReport {
+    /// What a design takes, by the part that an instance belongs to.
+    fn of(design: &Design, fabric: Fabric, part: impl Fn(&str) -> String) -> AreaReport {
+        let mut design = design.clone();
+        if verify(&design).is_err() {
+            return AreaReport::default();
+        }
+        passes::optimize(&mut design);
+        let mut parts: BTreeMap<String, Area> = BTreeMap::new();
+        for (path, area) in estimate(&design, fabric).unwrap_or_default() {
+            *parts.entry(part(&path)).or_default() += area;
+        }
+        parts.retain(|_, area| *area != Area::default());
+        AreaReport { parts: parts.into_iter().collect() }
+    }
+
+    /// All parts together.
+    pub fn total(&self) -> Area {
+        let mut total = Area::default();
+        self.parts.iter().for_each(|(_, area)| total += *area);
+        total
+    }
+}
+
+impl fmt::Display for AreaReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.parts.is_empty() {
+            return Ok(());
+        }
+        let longest = self.parts.iter().map(|(part, _)| part.len()).max().unwrap_or(0).max(5);
+        writeln!(
+            f,
+            "  {:longest$} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+            "area, by estimate", "LUTs", "FFs", "memory", "its bits", "blocks", "products"
+        )?;
+        let total = [("total".to_owned(), self.total())];
+        for (part, area) in self.parts.iter().chain(&total) {
+            let Area { luts, ffs, memory_luts, memory_bits, blocks, multipliers } = area;
+            writeln!(
+                f,
+                "  {part:longest$} {luts:>9} {ffs:>9} {memory_luts:>9} {memory_bits:>9} {blocks:>9} {multipliers:>9}"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The part of a stage that an instance in it belongs to.
+fn part_of_stage(hardware: &Hardware, stage: &Stage, path: &str) -> String {
+    let first = path.split('.').next().unwrap_or_default();
+    let accesses = &stage.dataflow.accesses;
+    let lookup = first.strip_prefix("lookup").and_then(|number| accesses.get(number.parse::<usize>().ok()?));
+    if let Some(access) = lookup {
+        return format!("table {}", object(&hardware.program, &access.unit));
+    }
+    let is_of =
+        |name: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    match stage.objects.iter().find(|unit| is_of(&unit.name)) {
+        Some(unit) => format!("{} {}", unit.kind_name(), unit.name),
+        None if first == "pipeline" => "parser, decisions, deparser".to_owned(),
+        None => "connections".to_owned(),
+    }
+}
+
+impl Hardware {
+    /// What each stage takes, with its units.
+    pub fn areas(&self) -> Vec<(String, AreaReport)> {
+        let of = |stage: &Stage| {
+            let design = self.design(stage, View::Alone);
+            let part = |path: &str| part_of_stage(self, stage, path);
+            (stage.part.name(), AreaReport::of(&design, self.target.fabric(), part))
+        };
+        self.stages.iter().map(of).collect()
+    }
+}
+
+impl Device {
+    /// What it takes; `hardware` is what it was made of.
+    pub fn area(&self, hardware: &Hardware) -> AreaReport {
+        AreaReport::of(self.design(), hardware.target.fabric(), |path| {
+            let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+            let stage = hardware.stages.iter().find(|stage| stage.part.name() == first);
+            match (stage, first) {
+                (Some(stage), _) => format!("{first}: {}", part_of_stage(hardware, stage, rest)),
+                (_, "control") => "registers and bus".to_owned(),
+                (_, mac) if mac.starts_with("mac") => "MACs".to_owned(),
+                (_, side) if side.starts_with("receive") => "receiving sides, windows".to_owned(),
+                (_, side) if side.starts_with("transmit") => match rest {
+                    "editor" => "editors".to_owned(),
+                    _ => "queues and schedulers".to_owned(),
+                },
+                _ => "turns, copies, counters".to_owned(),
+            }
+        })
+    }
+}

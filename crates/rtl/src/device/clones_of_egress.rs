@@ -1,0 +1,275 @@
+//! Clones of egress: a frame with the headers that it has before the deparser passes egress again, by the list of its session. It waits
+//! in a queue of its own, before frames of ingress are copied; its bytes stay in their slot.
+
+use super::again::{StartsAgain, Tagged, spent};
+use super::build::{Top, role_of};
+use super::clones::{FateClone, session_number};
+use super::copies::Copy;
+use super::fate::{Fate, limit, starts_at_clones, width_of};
+use super::shape::Shape;
+use super::stages::From;
+use crate::stage::{Input, Output};
+use millrace_netlist::{MemoryId, ModuleBuilder, NodeId, RegisterId, address_width};
+use millrace_pipeline::{Home, Intrinsic, PacketPath, SlotId, Type};
+
+/// Where clones of egress wait for their copies.
+pub(super) struct ClonesWait {
+    memory: MemoryId,
+    depth: u32,
+    head: (RegisterId, NodeId),
+    tail: (RegisterId, NodeId),
+    count: (RegisterId, NodeId),
+    in_progress: RegisterId,
+    of_clones: RegisterId,
+    /// There are some, and the first one.
+    pub(super) some: NodeId,
+    pub(super) first: NodeId,
+    /// It is the turn of one.
+    pub(super) goes: NodeId,
+    /// There is room for a clone of each frame in egress, and for one more; a frame that has begun with its copies goes on.
+    pub(super) has_room: NodeId,
+    /// One has all its copies, and the bank that it meets.
+    pub(super) takes: NodeId,
+    pub(super) of_bank: NodeId,
+}
+
+/// The queue of clones, if egress asks for any; `widths` are the bits of the parts of a fate.
+pub(super) fn wait_for_copies(top: &mut Top<'_>, widths: &[u32]) -> Option<ClonesWait> {
+    if !top.shape.features.clones_egress {
+        return None;
+    }
+    let in_egress = top.egress.stage.placed.latency + 4;
+    let m = &mut top.m;
+    let depth = (2 * in_egress).next_power_of_two().max(64);
+    let bits = address_width(depth);
+    let memory = m.memory("clones_to_copy", widths.iter().sum(), depth, Vec::new());
+    let head = m.register("clone_head", bits, Some(0));
+    let tail = m.register("clone_tail", bits, Some(0));
+    let count = m.register("clone_count", bits + 1, Some(0));
+    let (in_progress, continues) = m.register("copy_in_progress", 1, Some(0));
+    let (of_clones, own) = m.register("copy_of_clone", 1, Some(0));
+    let some = m.reduce_or(count.1);
+    let goes = m.mux(continues, own, some);
+    let most = m.number(bits + 1, u128::from(depth - in_egress));
+    let room = m.lt(count.1, most);
+    // A frame that has begun holds the turn.
+    let has_room = m.or(room, continues);
+    let first = m.read(memory, head.1);
+    let no = m.number(1, 0);
+    let (takes, of_bank) = (no, no);
+    Some(ClonesWait {
+        memory,
+        depth,
+        head,
+        tail,
+        count,
+        in_progress,
+        of_clones,
+        some,
+        first,
+        goes,
+        has_room,
+        takes,
+        of_bank,
+    })
+}
+
+/// A clone that egress has asked for.
+pub(super) struct Cloned {
+    /// It waits for its copies.
+    pub(super) kept: NodeId,
+    /// The same, when the frame leaves that it is a clone of.
+    pub(super) kept_with_frame: NodeId,
+    /// There was no room for it.
+    pub(super) lost: NodeId,
+    pub(super) bank: NodeId,
+}
+
+impl ClonesWait {
+    /// A copy is made of the frame whose turn it is.
+    pub(super) fn advance(
+        &mut self,
+        m: &mut ModuleBuilder,
+        (moves, last): (NodeId, NodeId),
+        of_bank: NodeId,
+    ) {
+        let goes_on = m.not(last);
+        m.set_next(self.in_progress, goes_on);
+        m.set_enable(self.in_progress, moves);
+        m.set_next(self.of_clones, self.goes);
+        m.set_enable(self.of_clones, moves);
+        self.takes = m.all(&[moves, last, self.goes]);
+        self.of_bank = of_bank;
+    }
+
+    /// Adds the clone that egress asks for, `waits` cycles before its frame leaves; gives what becomes of it.
+    pub(super) fn push(
+        &self,
+        m: &mut ModuleBuilder,
+        (wants, fate): (NodeId, &mut Fate),
+        waits: u32,
+    ) -> Cloned {
+        let takes = self.takes;
+        let full = m.is(self.count.1, self.depth.into());
+        let room = m.not(full);
+        let (kept, lost) = (m.and(wants, room), m.and(wants, full));
+        let values: Vec<NodeId> = fate.parts().into_iter().map(|part| *part).collect();
+        let word = m.concat(&values);
+        m.write(self.memory, kept, self.tail.1, word);
+        for ((register, at), enable) in [(self.head, takes), (self.tail, kept)] {
+            let next = m.add_number(at, 1);
+            m.set_next(register, next);
+            m.set_enable(register, enable);
+        }
+        let (count_register, count) = self.count;
+        let one = m.number(m.width(count), 1);
+        let (more, less) = (m.add(count, one), m.sub(count, one));
+        let next = m.mux(kept, more, less);
+        m.set_next(count_register, next);
+        let changes = m.xor(kept, takes);
+        m.set_enable(count_register, changes);
+        let kept_with_frame = crate::parts::later(m, "clone_kept", kept, waits, Some(0));
+        Cloned { kept, kept_with_frame, lost, bank: fate.header.bank }
+    }
+}
+
+impl Fate {
+    /// The clone that egress asks for of a copy, which has what stages after ingress were given.
+    pub(super) fn of_egress(top: &mut Top<'_>, copy: &Copy, valid: NodeId) -> Option<Fate> {
+        let before = top.tag_of(&copy.header)?;
+        let session = asked(top, copy, Intrinsic::CloneSession);
+        let list = asked(top, copy, Intrinsic::CloneList);
+        let after = top.after_stage(From::Egress, |_, at, _| copy.kept.get(at).copied());
+        let values = top.kept_by(list, &after);
+        let is_spent = top.is_spent(&before);
+        let mut kept = Vec::new();
+        for (input, width) in top.carried() {
+            let value = of_clone(top, copy, input, &values);
+            let value = value.unwrap_or_else(|| top.m.number(width, 0));
+            kept.push((input, top.m.resize(value, width)));
+        }
+        let truncate = top.program.intrinsics.get(Intrinsic::Truncate);
+        let truncate = truncate.and_then(|slot| restored(top, slot, &values));
+        let class_bits = top.shape.class_bits();
+        let both = top.shape.features.clones_ingress;
+        let tag = top.again.clone()?;
+        let m = &mut top.m;
+        let most = match truncate {
+            Some(asked) => limit(m, asked),
+            None => m.number(Shape::LENGTH, u128::from(Shape::NO_LIMIT)),
+        };
+        let passes = m.add_number(before.passes, 1);
+        let path = m.number(m.width(before.path), PacketPath::EgressClone as u128);
+        let tagged = Tagged { path, passes, values: values.clone(), ..before };
+        let header = super::build::Header { valid, tag: Some(tagged.word(m)), ..copy.header };
+        let mut zero = |width: u32| m.number(width, 0);
+        let ports = [Intrinsic::MulticastGroup, Intrinsic::EgressPorts, Intrinsic::EgressSpec];
+        let [group, ports, port] = ports.map(|role| zero(width_of(role.ty())));
+        let (class, emitted, no, yes) = (zero(class_bits), [zero(4); 3], zero(1), m.number(1, 1));
+        let values_of_clone = match both {
+            true => tag.slots.iter().map(|(_, width)| m.number(*width, 0)).collect(),
+            false => Vec::new(),
+        };
+        let clone = FateClone {
+            asks: no,
+            is_clone: yes,
+            of_egress: yes,
+            session: session_number(m, session),
+            values: values_of_clone,
+            parsed: copy.clone.as_ref().and_then(|clone| clone.parsed),
+        };
+        Some(Fate {
+            header,
+            reason: spent(m, is_spent),
+            group,
+            ports,
+            port,
+            class,
+            emitted,
+            kept,
+            again: Some(StartsAgain { asks: no, values }),
+            clone: Some(clone),
+            most: Some(most),
+        })
+    }
+}
+
+/// What egress asks the switch for.
+fn asked(top: &mut Top<'_>, copy: &Copy, role: Intrinsic) -> NodeId {
+    let slot = top.program.intrinsics.get(role);
+    let value = slot.and_then(|slot| after_egress(top, copy, Input::Slot(slot)));
+    let width = width_of(role.ty());
+    match value {
+        Some(value) => top.m.resize(value, width),
+        None => top.m.number(width, 0),
+    }
+}
+
+/// What the input of a stage is after egress: what egress says, or was given.
+pub(super) fn after_egress(top: &mut Top<'_>, copy: &Copy, input: Input) -> Option<NodeId> {
+    let output = match input {
+        Input::Length => return Some(copy.header.length),
+        Input::Now => return Some(copy.header.time),
+        Input::Rest(_) | Input::Parameters(_) => return None,
+        Input::Cursor => Output::Cursor,
+        Input::Valid(header) => Output::Valid(header),
+        Input::SlotLength(slot) => Output::SlotLength(slot),
+        Input::Slot(slot) => Output::Slot(slot),
+    };
+    let given = || copy.given.iter().find(|(other, _)| *other == input).map(|(_, value)| *value);
+    top.output_by(From::Egress, output).or_else(given)
+}
+
+/// The value of a slot that a list keeps.
+fn restored(top: &Top<'_>, slot: SlotId, values: &[NodeId]) -> Option<NodeId> {
+    let at = top.again.as_ref()?.slots.iter().position(|(other, _)| *other == slot)?;
+    values.get(at).copied()
+}
+
+/// What a clone has for an input of the stages after ingress.
+fn of_clone(top: &mut Top<'_>, copy: &Copy, input: Input, values: &[NodeId]) -> Option<NodeId> {
+    let slot = match input {
+        Input::Now => return Some(top.now),
+        Input::Slot(slot) => slot,
+        other => return after_egress(top, copy, other),
+    };
+    match role_of(top.program, slot) {
+        Some(Intrinsic::IngressPort) => return Some(top.tag_of(&copy.header)?.origin),
+        Some(Intrinsic::IngressTimestamp) => return Some(copy.header.time),
+        Some(Intrinsic::PacketLength) => return length_of(top, copy),
+        _ => {}
+    }
+    match starts_at_clones(top, slot) {
+        true => restored(top, slot, values),
+        false => after_egress(top, copy, input),
+    }
+}
+
+/// The bytes of the frame with the headers that are valid after egress.
+fn length_of(top: &mut Top<'_>, copy: &Copy) -> Option<NodeId> {
+    let parsed = copy.clone.as_ref()?.parsed?;
+    let mut bits = top.m.number(32, 0);
+    for (id, of) in &top.program.headers {
+        let valid = after_egress(top, copy, Input::Valid(id))?;
+        let mut own = top.m.number(32, 0);
+        for slot in &of.fields {
+            let Home::Header { .. } = top.program.slots[*slot].home else { continue };
+            let width = match top.program.slots[*slot].ty {
+                Type::Varbit(_) => after_egress(top, copy, Input::SlotLength(*slot))?,
+                ty => top.m.number(32, u128::from(width_of(ty))),
+            };
+            own = top.m.add(own, width);
+        }
+        let m = &mut top.m;
+        let zero = m.number(32, 0);
+        let own = m.mux(valid, own, zero);
+        bits = m.add(bits, own);
+    }
+    let m = &mut top.m;
+    let now = m.shr_by(bits, 3);
+    let (length, before) = (m.resize(copy.header.length, 32), m.resize(parsed, 32));
+    let more = m.add(length, now);
+    let short = m.lt(more, before);
+    let (zero, rest) = (m.number(32, 0), m.sub(more, before));
+    Some(m.mux(short, zero, rest))
+}
