@@ -12,7 +12,7 @@
 mod link;
 
 use crate::switch::{Switch, SwitchError};
-use crate::{DropReason, PortId, Replication, ReplicationError};
+use crate::{Clock, DropReason, PortId, Replication, ReplicationError};
 use link::Link;
 use millrace_link::{Device, Event, Fault, Place};
 use millrace_pipeline::{Bits, Program};
@@ -40,6 +40,15 @@ pub struct Attachment {
     pub options: DeviceOptions,
 }
 
+/// A switch's hardware device at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceMoment {
+    /// Why it cannot be reached, if it cannot: it goes on with what it has.
+    pub unreachable: Option<String>,
+    /// Until when it is known which entries were hit, in nanoseconds of the switch's time.
+    pub hits_until_ns: u64,
+}
+
 /// The device of a program that runs.
 pub(crate) struct Attached {
     design: Arc<millrace_rtl::Device>,
@@ -51,6 +60,8 @@ pub(crate) struct Attached {
     full: Option<(String, bool)>,
     /// Frames may have changed what is to be read back.
     is_touched: bool,
+    /// Until when it is known which entries were hit.
+    hits_until_ns: u64,
     /// Drops that the device had counted, those of it that the switch has counted.
     drops: BTreeMap<Reason, u64>,
     /// What was lost on the way from the device that the switch has counted.
@@ -97,6 +108,7 @@ impl Attached {
             groups: None,
             full: None,
             is_touched: true,
+            hits_until_ns: 0,
             drops: BTreeMap::new(),
             lost: 0,
             looked: Instant::now(),
@@ -181,13 +193,21 @@ impl Attached {
     }
 
     /// Brings what frames have made of counters, meters and registers to the state; gives the drops since the last time.
-    fn read_back(&mut self, objects: &mut Objects<'_>) -> Vec<(Reason, u64)> {
-        let Some(registers) = self.link.up().filter(|_| self.is_touched) else { return Vec::new() };
+    fn read_back(&mut self, objects: &mut Objects<'_>, clock: &Clock) -> Vec<(Reason, u64)> {
+        let Some(registers) = self.link.up() else { return Vec::new() };
+        let from_ns = objects.now_ns;
+        if !matches!(clock, Clock::Simulated(_)) {
+            self.driver.hit_unseen(objects);
+        }
+        if !self.is_touched {
+            self.hits_until_ns = from_ns;
+            return Vec::new();
+        }
         // Frames that are in it, or come by wires of its own, go on to change something.
         self.is_touched =
             registers.access().is_busy() || !registers.access().tells() || registers.access().is_shared();
         let mut read = || {
-            self.driver.read_back(objects, registers)?;
+            self.driver.read_back(objects, registers, &|| clock.now_ns())?;
             if !registers.access().tells() {
                 self.driver.take_messages(objects, registers)?;
             }
@@ -195,6 +215,7 @@ impl Attached {
         };
         match read() {
             Ok(now) => {
+                self.hits_until_ns = from_ns;
                 let before = std::mem::replace(&mut self.drops, now);
                 let more = |(reason, count): (&Reason, &u64)| {
                     (*reason, count.wrapping_sub(before.get(reason).copied().unwrap_or(0)))
@@ -307,15 +328,20 @@ pub(crate) fn has_this_time(switch: &Switch) -> bool {
     switch.forwarder.device.as_ref().is_none_or(|device| device.link.is_simulated())
 }
 
-/// Why the hardware device cannot be reached, if there is one and it cannot.
-pub(crate) fn unreachable(switch: &Switch) -> Option<String> {
-    switch.forwarder.device.as_ref().and_then(|device| device.link.trouble())
+/// What control is told of the hardware device, if there is one.
+pub(crate) fn moment(switch: &Switch) -> Option<DeviceMoment> {
+    let device = switch.forwarder.device.as_ref()?;
+    Some(DeviceMoment { unreachable: device.link.trouble(), hits_until_ns: device.hits_until_ns })
 }
 
-/// Goes on with the device of the switch whose program has run until now, if that is where the one of the next program is.
+/// Goes on with the device of the switch whose program has run until now, if that is where the one of the next program is; else takes
+/// up one that is there.
 pub(crate) fn inherit(switch: &mut Switch, before: &mut Switch) {
     if let (Some(next), Some(before)) = (&mut switch.forwarder.device, &mut before.forwarder.device) {
         next.link.inherit(&mut before.link);
+    }
+    if let Some(next) = &mut switch.forwarder.device {
+        next.link.wait(&next.design);
     }
     settle(switch);
 }
@@ -350,7 +376,7 @@ pub(crate) fn settle(switch: &mut Switch) {
         device.update(switch.state(), (switch.replicator.groups(), switch.replicator.revision()));
         let now_ns = switch.clock.now_ns();
         let (state, effects) = (&mut switch.forwarder.state, &mut switch.forwarder.effects);
-        device.read_back(&mut Objects { state, now_ns, effects })
+        device.read_back(&mut Objects { state, now_ns, effects }, &switch.clock)
     });
     for (reason, count) in drops.into_iter().flatten() {
         switch.ledger.counters.dropped_elsewhere(reason_of(reason), count);

@@ -417,7 +417,6 @@ impl Worker {
     /// Runs until it is stopped or all ports have ended and all queues are empty, of all workers.
     pub fn run(mut self) -> Summary {
         self.set_followers_up();
-        self.mailbox.control().set_device(self.switch.has_device());
         prepare_thread(self.seat.processors.first().copied());
         while !self.mailbox.control().is_to_stop() {
             mailbox::take_messages(&mut self);

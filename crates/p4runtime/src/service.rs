@@ -218,7 +218,7 @@ async fn write_all(device: &Device, request: WriteRequest, metadata: u32) -> Res
         let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
         matches!(entity, Some(Entity::DigestEntry(_)))
     });
-    loaded.target.settle().await?;
+    loaded.target.settle_write().await?;
     loaded.is_written = true;
     device.changed.notify_one();
     let results = write::write(loaded, &device.ports, &request.role, request.updates, atomicity).await?;
@@ -226,7 +226,7 @@ async fn write_all(device: &Device, request: WriteRequest, metadata: u32) -> Res
         let _ = device.events.send(Event::Configure(loaded.shadow.digests.clone())).await;
     }
     batch_status(&results, "Write failure.", metadata)?;
-    loaded.target.settle().await
+    loaded.target.settle_write().await
 }
 
 /// Does what a client asks to be done with a program, if its role may.

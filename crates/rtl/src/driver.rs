@@ -208,7 +208,8 @@ impl Driver {
     }
 
     /// Reads what frames have made of counters, meters and registers since this was asked last, and brings it to the objects of the
-    /// switch.
+    /// switch. A hit counts as one of the time by `clock` when all hits that were read are set back: a frame that hits the entry between
+    /// the two leaves no other sign.
     ///
     /// # Errors
     /// The device cannot be reached; what was not brought is the next time.
@@ -216,9 +217,17 @@ impl Driver {
         &mut self,
         objects: &mut Objects<'_>,
         device: &mut D,
+        clock: &dyn Fn() -> u64,
     ) -> Result<(), D::Error> {
         self.objects().for_each(Synced::touch_all);
-        self.read_touched(objects, device)
+        self.read_touched(objects, device, clock)
+    }
+
+    /// Has entries that the device has got since this was asked last count as hit now; after [`Driver::forget`] all: frames may have hit
+    /// them while nobody looked.
+    pub fn hit_unseen(&mut self, objects: &mut Objects<'_>) {
+        let now_ns = objects.now_ns;
+        self.objects().for_each(|object| object.hit_unseen(objects.state, now_ns));
     }
 
     /// Takes the digests and lines that wait, and how many were lost.
@@ -245,11 +254,12 @@ impl Driver {
         self.objects.iter().any(|(_, object)| object.is_touched())
     }
 
-    /// Reads what frames have asked for, and brings it to the objects of the switch.
+    /// Reads what frames have asked for, and brings it to the objects of the switch, at the time when that was read.
     pub(crate) fn read_touched<D: SoftwareAccess>(
         &mut self,
         objects: &mut Objects<'_>,
         device: &mut D,
+        clock: &dyn Fn() -> u64,
     ) -> Result<(), D::Error> {
         let addresses: Vec<Vec<u64>> = self.objects.iter().map(|(_, object)| object.to_read()).collect();
         let ports = self.objects.iter().map(|(port, _)| *port);
@@ -258,8 +268,15 @@ impl Driver {
             .flat_map(|(port, addresses)| addresses.iter().map(move |address| (port, *address)))
             .collect();
         let mut read = device.read(&all)?.into_iter();
-        for ((_, object), addresses) in self.objects.iter_mut().zip(addresses) {
-            object.bring(addresses.into_iter().zip(&mut read).collect(), objects);
+        let read: Vec<Vec<(u64, Bits)>> =
+            addresses.into_iter().map(|addresses| addresses.into_iter().zip(&mut read).collect()).collect();
+        let not_hit = Bits::zero(1);
+        for ((port, object), read) in self.objects.iter().zip(&read) {
+            device.write_many(*port, &mut object.hit(read).into_iter().map(|cell| (cell, &not_hit)))?;
+        }
+        objects.now_ns = clock();
+        for ((_, object), read) in self.objects.iter_mut().zip(read) {
+            object.bring(read, objects);
         }
         Ok(())
     }

@@ -57,7 +57,9 @@ fn compare(name: &str, count: usize) {
     for turn in 0..count {
         // First without entries, which come while frames do.
         if turn == count / 8 {
-            switches.iter_mut().for_each(|switch| millrace_control::entries::load(switch, &entries).unwrap());
+            for switch in &mut switches {
+                millrace_control::entries::load(switch, &entries).unwrap();
+            }
         }
         let (port, bytes) = (rng.below(PORTS as usize) as u32, frame(&mut rng, &frames));
         now_ns += 1_000_000;

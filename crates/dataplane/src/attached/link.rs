@@ -5,11 +5,13 @@ use millrace_link::{Device, Fault, Place};
 use millrace_rtl::map::{RegisterDevice, RegisterMap};
 use std::fmt::Display;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
 /// Between two attempts to reach a device.
 const AGAIN: Duration = Duration::from_millis(200);
+/// How long an exchange of programs waits for a device to be reached; one that takes longer is taken up when it is.
+const REACHED_WITHIN: Duration = Duration::from_secs(2);
 
 /// What comes of an attempt to reach a device.
 type Attempt = Receiver<Result<Box<dyn Device>, Fault>>;
@@ -104,6 +106,21 @@ impl Link {
             self.state = State::Came(open(&self.place, design)?);
         }
         Ok(())
+    }
+
+    /// Waits for one that is there, at most [`REACHED_WITHIN`].
+    pub(super) fn wait(&mut self, design: &Arc<millrace_rtl::Device>) {
+        let State::Down { why, attempt, since } = &mut self.state else { return };
+        if attempt.is_none() {
+            (*attempt, *since) = (look_for(&self.place, design), Instant::now());
+        }
+        let Some(hear) = attempt else { return };
+        match hear.recv_timeout(REACHED_WITHIN) {
+            Ok(Ok(device)) => self.state = State::Came(device),
+            Ok(Err(error)) => (*why, *attempt) = (format!("{}: {error}", self.place), None),
+            Err(RecvTimeoutError::Disconnected) => *attempt = None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
     }
 
     /// The device, when it is there and was not taken up. One that is not there is looked for.

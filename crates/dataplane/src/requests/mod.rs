@@ -15,7 +15,7 @@ pub(crate) use several::serve_all;
 
 use crate::replication::{NodeHandle, Replica, Replication, ReplicationError, Session};
 use crate::switch::{Switch, SwitchError};
-use crate::{PortCounters, PortId, QueueError, Quotas, attached};
+use crate::{DeviceMoment, PortCounters, PortId, QueueError, Quotas, attached};
 use millrace_engine::Statistics;
 use millrace_pipeline::{Bits, CrcParameters, EntryMatch, HashId, MeterId, Program, RegisterId, ValueSetId};
 use millrace_state::{
@@ -149,13 +149,18 @@ pub struct Moment {
     pub values: Vec<u64>,
     /// Why the interpreter runs the program although compiled code was asked for ([`Switch::without_code`]).
     pub without_code: Option<String>,
-    /// Why the hardware device cannot be reached, if there is one and it cannot: it goes on with what it has.
-    pub unreachable: Option<String>,
+    /// The hardware device, if one is in place of engines and traffic manager.
+    pub device: Option<DeviceMoment>,
     /// What compiling it took so far, and gave ([`Switch::compile_statistics`]).
     pub compiled: Statistics,
 }
 
 impl Moment {
+    /// Until when it is known which entries were hit.
+    pub fn hits_until_ns(&self) -> u64 {
+        self.device.as_ref().map_or(self.now_ns, |device| device.hits_until_ns)
+    }
+
     pub(crate) fn of(switch: &Switch) -> Moment {
         let state = switch.state();
         Moment {
@@ -165,7 +170,7 @@ impl Moment {
             largest_port: switch.counters().ports().map(|(port, _)| port).max(),
             values: switch.program().value_sets.keys().map(|set| state.values(set).count() as u64).collect(),
             without_code: switch.without_code().map(str::to_owned),
-            unreachable: attached::unreachable(switch),
+            device: attached::moment(switch),
             compiled: switch.compile_statistics(),
         }
     }

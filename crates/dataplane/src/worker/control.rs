@@ -33,7 +33,6 @@ pub struct Control {
     bell: Bell,
     stop: Arc<AtomicBool>,
     workers: usize,
-    has_device: Arc<AtomicBool>,
 }
 
 /// Why a request was not taken.
@@ -62,22 +61,12 @@ impl<T> Pending<T> {
 impl Control {
     /// A handle whose requests go there, and whose worker wakes when it finds something to read.
     pub(super) fn new(requests: SyncSender<Message>, bell: Bell) -> Control {
-        Control { requests, bell, stop: Arc::default(), workers: 1, has_device: Arc::default() }
+        Control { requests, bell, stop: Arc::default(), workers: 1 }
     }
 
     /// How many workers the switch has.
     pub fn workers(&self) -> usize {
         self.workers
-    }
-
-    /// Whether a hardware device forwards: then what control has written is there, and what was counted is known, once a request was
-    /// answered after it.
-    pub fn has_device(&self) -> bool {
-        self.has_device.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn set_device(&self, has_device: bool) {
-        self.has_device.store(has_device, Ordering::Relaxed);
     }
 
     /// The worker leads so many, itself included.

@@ -151,7 +151,6 @@ fn take(worker: &mut Worker, message: Message) {
     if !worker.mailbox.is_paused() {
         // What is written in a pause goes to a device as a whole.
         worker.switch.settle_device();
-        worker.mailbox.control.set_device(worker.switch.has_device());
     }
     match message {
         Message::Switch(Request::Pause(to)) => {

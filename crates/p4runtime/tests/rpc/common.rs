@@ -283,6 +283,12 @@ impl Names {
         Some(TableAction { r#type: Some(table_action::Type::Action(self.call(name, params))) })
     }
 
+    /// Who it is for, in the program of a small device.
+    pub(crate) fn station(&self, last: u8, action: Option<TableAction>) -> TableEntry {
+        let r#match = vec![exact(1, &[2, 0, 0, 0, 0, last])];
+        TableEntry { table_id: self.table("stations"), r#match, action, ..TableEntry::default() }
+    }
+
     /// An entry of `route`.
     pub(crate) fn route(&self, address: [u8; 4], prefix_len: i32, port: u8) -> TableEntry {
         TableEntry {

@@ -114,7 +114,8 @@ impl Bench {
     /// # Errors
     /// The registers do not answer.
     pub fn read_back(&mut self, objects: &mut Objects<'_>) -> Result<(), MapError<String>> {
-        self.driver.read_back(objects, &mut self.device)
+        let now_ns = objects.now_ns;
+        self.driver.read_back(objects, &mut self.device, &|| now_ns)
     }
 
     /// Writes a word by its name, such as `port0.discipline`; says whether there is one that can be written.

@@ -30,6 +30,8 @@ pub(crate) struct Synced {
     entries: BTreeMap<u64, Vec<EntryMatch>>,
     /// Cells that frames may have changed.
     touched: BTreeSet<u64>,
+    /// Of hits: cells of entries that frames may have hit before software looks at them.
+    unseen: BTreeSet<u64>,
     /// Messages that frames have sent.
     sent: u64,
     lost: u64,
@@ -44,6 +46,8 @@ pub(crate) struct Changes {
     pub(crate) words: Vec<(u64, Bits)>,
     entries: BTreeMap<u64, Vec<EntryMatch>>,
     written: Written,
+    /// Nothing was known of the unit.
+    all: bool,
 }
 
 /// Words of a unit that were read, by their addresses: before and now.
@@ -69,6 +73,7 @@ impl Synced {
             seen: None,
             entries: BTreeMap::new(),
             touched: BTreeSet::new(),
+            unseen: BTreeSet::new(),
             sent: 0,
             lost: 0,
             #[cfg(test)]
@@ -105,9 +110,7 @@ impl Synced {
             ObjectKey::Counter(_) => written.to_arrays(),
             _ => written.to_objects(),
         };
-        // Hits are set back by software once it has seen them.
-        let is_hit = matches!(self.unit.key, ObjectKey::Hits(_)) && self.known.iter().any(|word| *word != 0);
-        if self.seen == Some(written) && !all && !is_hit {
+        if self.seen == Some(written) && !all {
             return Ok(None);
         }
         let mut words = self.words(state, tables)?;
@@ -124,13 +127,18 @@ impl Synced {
         for cell in gone {
             words.extend((0..parts).map(|part| (cell * parts + part, zero.clone())));
         }
-        Ok(Some(Changes { words, entries, written }))
+        Ok(Some(Changes { words, entries, written, all }))
     }
 
     /// Notes that they are written.
     pub(crate) fn wrote(&mut self, changes: Changes) {
         for (at, word) in &changes.words {
             self.note(*at, word);
+        }
+        if let ObjectKey::Hits(_) = self.unit.key {
+            let is_new = |cell: &u64, matches| changes.all || self.entries.get(cell) != Some(matches);
+            let new = changes.entries.iter().filter(|(cell, matches)| is_new(cell, matches));
+            self.unseen.extend(new.map(|(cell, _)| *cell));
         }
         (self.entries, self.seen) = (changes.entries, Some(changes.written));
     }
@@ -307,7 +315,21 @@ impl Synced {
         }
     }
 
-    /// Takes the words that were read.
+    /// The cells of entries that were hit, by words that were read.
+    pub(crate) fn hit(&self, read: &[(u64, Bits)]) -> Vec<u64> {
+        let is_hits = matches!(self.unit.key, ObjectKey::Hits(_));
+        read.iter().filter(|(_, word)| is_hits && !word.is_zero()).map(|(cell, _)| *cell).collect()
+    }
+
+    /// Has entries that frames may have hit before software looks count as hit.
+    pub(crate) fn hit_unseen(&mut self, state: &mut State, now_ns: u64) {
+        let ObjectKey::Hits(table) = self.unit.key else { return };
+        for cell in std::mem::take(&mut self.unseen) {
+            state.record(table, EntryIndex(cell as u32), now_ns);
+        }
+    }
+
+    /// Takes the words that were read; those of hits are set back.
     pub(crate) fn bring(&mut self, read: Vec<(u64, Bits)>, objects: &mut Objects<'_>) {
         if let Kind::Messages { messages, .. } = &self.unit.kind {
             let messages = messages.clone();
@@ -322,6 +344,13 @@ impl Synced {
             self.sent = 0;
             return;
         }
+        if let ObjectKey::Hits(table) = self.unit.key {
+            for cell in self.hit(&read) {
+                objects.state.record(table, EntryIndex(cell as u32), objects.now_ns);
+            }
+            self.touched.clear();
+            return;
+        }
         let mut changed: Changed = BTreeMap::new();
         for (at, word) in read {
             let before = self.known(at);
@@ -331,7 +360,7 @@ impl Synced {
             }
         }
         for cell in std::mem::take(&mut self.touched) {
-            self.keep(cell, &changed, objects);
+            self.keep(cell, &changed, objects.state);
         }
     }
 
@@ -391,15 +420,8 @@ impl Synced {
     }
 
     /// Brings a cell back.
-    fn keep(&self, cell: u64, changed: &Changed, objects: &mut Objects<'_>) {
-        let state = &mut *objects.state;
+    fn keep(&self, cell: u64, changed: &Changed, state: &mut State) {
         match self.unit.key {
-            // Software hears of a hit when it looks, not when the frame came.
-            ObjectKey::Hits(id) => {
-                if changed.get(&cell).is_some_and(|(_, now)| !now.is_zero()) {
-                    state.record(id, EntryIndex(cell as u32), objects.now_ns);
-                }
-            }
             ObjectKey::Register(id) => {
                 if let Some((_, now)) = changed.get(&cell) {
                     state.register_write(id, cell, now);
@@ -422,6 +444,7 @@ impl Synced {
             | ObjectKey::ValueSet(_)
             | ObjectKey::Random
             | ObjectKey::Messages
+            | ObjectKey::Hits(_)
             | ObjectKey::Hash(_) => {}
         }
     }
