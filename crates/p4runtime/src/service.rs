@@ -226,7 +226,9 @@ async fn write_all(device: &Device, request: WriteRequest, metadata: u32) -> Res
         let _ = device.events.send(Event::Configure(loaded.shadow.digests.clone())).await;
     }
     batch_status(&results, "Write failure.", metadata)?;
-    loaded.target.settle_write().await
+    loaded.target.settle_write().await.map_err(|status| {
+        Status::unavailable(format!("written, for when the device is reached: {}", status.message()))
+    })
 }
 
 /// Does what a client asks to be done with a program, if its role may.
