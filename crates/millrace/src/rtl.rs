@@ -15,7 +15,9 @@ use millrace_rtl::backplane::{self, Backplane, BackplaneOptions};
 use millrace_rtl::device::Link;
 use millrace_rtl::map::Bus;
 use millrace_rtl::tables::MAX_CAPACITY;
-use millrace_rtl::{AreaReport, Device, DeviceOptions, Hardware, Options, Target, build_files, line_rate};
+use millrace_rtl::{
+    AreaReport, Device, DeviceOptions, Hardware, Options, Part, Target, build_files, line_rate,
+};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -131,9 +133,16 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
         false => None,
     };
     let report = hardware.report();
-    let areas = match &device {
-        Some(device) => vec![("device".to_owned(), device.area(&hardware))],
-        None => hardware.areas(),
+    let stages: Vec<(Part, Design)> = match &device {
+        Some(_) => Vec::new(),
+        None => hardware.designs().collect(),
+    };
+    let (designs, areas): (Vec<&Design>, Vec<(String, AreaReport)>) = match &device {
+        Some(device) => (vec![device.design()], vec![("device".to_owned(), device.area(&hardware))]),
+        None => {
+            let area = |(part, design): &(Part, Design)| (part.name(), hardware.area(*part, design));
+            (stages.iter().map(|(_, design)| design).collect(), stages.iter().map(area).collect())
+        }
     };
     let mut text = match &device {
         Some(device) => format!("{}\n{report}", device.report()),
@@ -143,7 +152,7 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
         text.push_str(&format!("\n{name}\n{area}"));
     }
     let files = match &args.output {
-        Some(folder) => write_files(folder, args, (&hardware, device.as_ref()), &text)?,
+        Some(folder) => write_files(folder, args, (&hardware, device.as_ref(), &designs), &text)?,
         None => Vec::new(),
     };
     drop(progress);
@@ -209,7 +218,7 @@ fn areas_json(areas: &[(String, AreaReport)]) -> serde_json::Value {
 fn write_files(
     folder: &Path,
     args: &RtlArgs,
-    (hardware, device): (&Hardware, Option<&Device>),
+    (hardware, device, designs): (&Hardware, Option<&Device>, &[&Design]),
     text: &str,
 ) -> Result<Vec<String>, Failure> {
     let mut files = Vec::new();
@@ -218,11 +227,7 @@ fn write_files(
         std::fs::write(&path, text).map_err(|error| Failure::failed(path.display(), error))?;
         Ok(path.display().to_string())
     };
-    let designs: Vec<Design> = match device {
-        Some(device) => vec![device.design().clone()],
-        None => hardware.designs().map(|(_, design)| design).collect(),
-    };
-    let printed: Vec<Vec<VerilogFile>> = designs.iter().map(verilog::print).collect();
+    let printed: Vec<Vec<VerilogFile>> = designs.iter().map(|design| verilog::print(design)).collect();
     // What is wrong with it is said before a file is written.
     let backplane = match (device, args.backplane) {
         (Some(device), Some(slots)) => backplane_files(device, &printed[0], slots, args.period)?,

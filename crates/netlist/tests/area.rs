@@ -3,40 +3,11 @@
 #[allow(dead_code)]
 mod common;
 
+use common::synthesis::synthesised;
 use common::tools;
 use millrace_netlist::area::{Area, Fabric, estimate};
 use millrace_netlist::blocks::{self, EditorShape};
 use millrace_netlist::{BinaryOp, Design, ModuleBuilder, StreamShape, passes};
-
-/// What Yosys counts.
-#[derive(Debug, Default, PartialEq)]
-struct Counted {
-    luts: u64,
-    ffs: u64,
-    memory_luts: u64,
-    blocks: u64,
-}
-
-fn counted(said: &str) -> Counted {
-    let mut counted = Counted::default();
-    for line in said.lines() {
-        let mut words = line.split_whitespace();
-        let (Some(cell), Some(count), None) = (words.next(), words.next(), words.next()) else { continue };
-        let Ok(count) = count.parse::<u64>() else { continue };
-        match cell {
-            "LUT1" | "LUT2" | "LUT3" | "LUT4" | "LUT5" | "LUT6" => counted.luts += count,
-            "CCU2C" => counted.luts += 2 * count,
-            "FDRE" | "FDSE" | "TRELLIS_FF" => counted.ffs += count,
-            "RAM32M" | "RAM64M" | "TRELLIS_DPR16X4" => counted.memory_luts += 4 * count,
-            "RAM32X1D" | "RAM64X1D" => counted.memory_luts += 2 * count,
-            "SRL16E" | "SRLC32E" => counted.memory_luts += count,
-            "RAMB18E1" | "DP16KD" => counted.blocks += count,
-            "RAMB36E1" => counted.blocks += 2 * count,
-            _ => {}
-        }
-    }
-    counted
-}
 
 /// A module with one operation between registers.
 fn operation(name: &str, width: u32, op: BinaryOp) -> Design {
@@ -95,11 +66,8 @@ fn of(make: impl FnOnce(&mut Design)) -> Design {
     design
 }
 
-/// A number that is as large as another, or by a fifth different, or by a few.
-fn is_near(told: u64, found: u64) -> bool {
-    const FEW: u64 = 12;
-    told.abs_diff(found) <= FEW.max(found / 5)
-}
+/// What an estimate may differ by in any case.
+const FEW: u64 = 12;
 
 /// What is compared unless `MILLRACE_AREA_ALL` asks for all, which takes minutes.
 const QUICK: [&str; 1] = ["sum"];
@@ -159,22 +127,12 @@ fn estimates_are_near_what_synthesis_makes() {
     let mut wrong = Vec::new();
     for (name, mut design) in designs.into_iter().filter(|(name, _)| all || QUICK.contains(name)) {
         passes::optimize(&mut design);
-        let targets =
-            [(Fabric::Lut6, "synth_xilinx -flatten -noiopad -noclkbuf"), (Fabric::Lut4, "synth_ecp5")];
-        for (fabric, command) in targets {
+        for fabric in [Fabric::Lut6, Fabric::Lut4] {
             let mut told = Area::default();
             estimate(&design, fabric).unwrap().into_values().for_each(|area| told += area);
-            let script = format!("{command} -top TOP; tee -o /dev/stdout stat");
-            let folder = format!("area-{name}-{fabric:?}");
-            let said = tools::yosys(&design, &folder, &script).unwrap_or_else(|said| panic!("{said}"));
-            let found = counted(&said);
+            let found = synthesised(&design, &format!("area-{name}-{fabric:?}"), fabric);
             println!("{name} {fabric:?}: {told:?}, found {found:?}");
-            let pairs = [
-                (told.luts + told.memory_luts, found.luts + found.memory_luts),
-                (told.ffs, found.ffs),
-                (told.blocks, found.blocks),
-            ];
-            if !pairs.into_iter().all(|(told, found)| is_near(told, found)) {
+            if !found.is_near(&told, FEW) {
                 wrong.push(format!("{name} {fabric:?}: {told:?}, found {found:?}"));
             }
         }

@@ -1,9 +1,8 @@
 //! What hardware takes of an FPGA, part by part, as an estimate.
 
-use crate::assemble::View;
 use crate::device::Device;
 use crate::emit::object;
-use crate::hardware::{Hardware, Stage};
+use crate::hardware::{Hardware, Part, Stage};
 use millrace_netlist::area::{Area, Fabric, estimate};
 use millrace_netlist::{Design, passes, verify};
 use std::collections::BTreeMap;
@@ -81,14 +80,13 @@ fn part_of_stage(hardware: &Hardware, stage: &Stage, path: &str) -> String {
 }
 
 impl Hardware {
-    /// What each stage takes, with its units.
-    pub fn areas(&self) -> Vec<(String, AreaReport)> {
-        let of = |stage: &Stage| {
-            let design = self.design(stage, View::Alone);
-            let part = |path: &str| part_of_stage(self, stage, path);
-            (stage.part.name(), AreaReport::of(&design, self.target.fabric(), part))
-        };
-        self.stages.iter().map(of).collect()
+    /// What a stage takes with its units; `design` is that of [`Hardware::designs`].
+    pub fn area(&self, part: Part, design: &Design) -> AreaReport {
+        let stage = self.stages.iter().find(|stage| stage.part == part);
+        AreaReport::of(design, self.target.fabric(), |path| match stage {
+            Some(stage) => part_of_stage(self, stage, path),
+            None => "connections".to_owned(),
+        })
     }
 }
 

@@ -2,9 +2,12 @@
 //! order, the same drops by reason, for random frames, gaps and backpressure.
 
 #[allow(dead_code)]
+mod devices;
+#[allow(dead_code)]
 #[path = "../../../crates/netlist/tests/common/tools.rs"]
 mod tools;
 
+use devices::{count_drops, drive, groups};
 use millrace_dataplane::{EngineKind, KnownPorts, Replica, Switch, SwitchConfig};
 use millrace_differential::{compile_path, memory};
 use millrace_netlist::Design;
@@ -66,15 +69,6 @@ fn frame(rng: &mut Rng, sample: &Sample) -> Vec<u8> {
     bytes
 }
 
-fn groups(switch: &Switch) -> BTreeMap<u32, Vec<(u32, u16)>> {
-    let replication = switch.replication();
-    let of = |id: u32| {
-        let copies = replication.copies(id).unwrap_or_default();
-        (id, copies.iter().map(|copy| (copy.port, copy.rid)).collect())
-    };
-    replication.groups().map(|(id, _)| of(id)).collect()
-}
-
 /// Runs frames through a device and the interpreter; `busy` says how often of eight times a port has a beat and takes one.
 fn compare(name: &str, options: DeviceOptions, count: usize, busy: (usize, usize)) {
     let mut sample = sample(name, options.ports);
@@ -98,25 +92,9 @@ fn compare(name: &str, options: DeviceOptions, count: usize, busy: (usize, usize
     }
     // A link that is full all the time would fill queues.
     let every = if link == Link::Xgmii { 150 } else { 8 };
-    let (mut left, mut order, mut idle) = (Vec::new(), Vec::new(), 0);
     // What software reads of the device goes to a state of its own, which had what control has written.
-    let (mut read, mut effects, mut taken) = (self::sample(name, ports), Effects::default(), 0);
-    let mut choice = Rng::new(9);
-    let mut other = Rng::new(11);
-    while bench.waiting() > 0 || idle < 3000 {
-        let (gone, decided) =
-            bench.step(&mut |_| choice.below(every) < busy.0, &mut |_| other.below(8) < busy.1);
-        idle = if gone.is_empty() && decided.is_empty() { idle + 1 } else { 0 };
-        left.extend(gone);
-        order.extend(decided);
-        assert!(idle < 100_000, "{name}: the device stands still");
-        // The queue of messages holds 64.
-        if order.len() >= taken + 16 || idle == 2000 {
-            taken = order.len();
-            let (state, effects) = (read.switch.state_mut(), &mut effects);
-            bench.take_messages(&mut Objects { state, now_ns: 0, effects }).unwrap();
-        }
-    }
+    let (mut read, mut effects) = (self::sample(name, ports), Effects::default());
+    let (left, order) = drive(name, &mut bench, (every, busy), (&mut read.switch, &mut effects));
     let mut next = vec![0; ports as usize];
     let mut wanted: Vec<Vec<Vec<u8>>> = vec![Vec::new(); ports as usize];
     let mut drops: BTreeMap<String, u64> = BTreeMap::new();
@@ -126,12 +104,9 @@ fn compare(name: &str, options: DeviceOptions, count: usize, busy: (usize, usize
         let bytes = &sent[port as usize][next[port as usize]];
         next[port as usize] += 1;
         let outcome = sample.switch.inject(port, bytes, 0);
+        count_drops(&mut drops, &outcome, sample.switch.program());
         outcome.sent.into_iter().for_each(|sent| wanted[sent.port as usize].push(sent.bytes));
         digests.extend(outcome.digests);
-        for drop in &outcome.drops {
-            let label = drop.reason.label(sample.switch.program());
-            *drops.entry(label.split(':').next().unwrap_or_default().to_owned()).or_default() += 1;
-        }
     }
     if link == Link::Xgmii {
         // A MAC fills frames up.

@@ -2,10 +2,12 @@
 //! same frames at each port, the same drops by reason. Which of two frames on different paths comes first is nobody's promise: the order
 //! is that of the software among frames that pass once.
 
+mod devices;
 #[allow(dead_code)]
 #[path = "../../../crates/netlist/tests/common/tools.rs"]
 mod tools;
 
+use devices::{count_drops, drive, groups, sessions};
 use millrace_dataplane::{EngineKind, KnownPorts, Replica, Session, Switch, SwitchConfig};
 use millrace_differential::memory;
 use millrace_pipeline::arbitrary::Rng;
@@ -117,18 +119,9 @@ impl Case<'_> {
         let device = Device::new(&hardware, options).unwrap();
         let clones = device.register_map().ports.iter().any(|port| port.object == "sessions");
         let mut bench = Bench::new(&device).unwrap();
-        let groups = software.replication().groups().map(|(id, _)| {
-            let copies = software.replication().copies(id).unwrap_or_default();
-            (id, copies.iter().map(|copy| (copy.port, copy.rid)).collect())
-        });
-        bench.set_groups(&groups.collect()).unwrap();
+        bench.set_groups(&groups(&software)).unwrap();
         if clones {
-            let sessions = software.replication().sessions().map(|(number, session)| {
-                let copies = session.copies.iter().map(|copy| (copy.port, copy.rid)).collect();
-                let (group, truncate, class) = (session.group, session.truncate, session.class_of_service);
-                (number, millrace_rtl::Session { group, copies, truncate, class })
-            });
-            bench.set_sessions(&sessions.collect()).unwrap();
+            bench.set_sessions(&sessions(&software)).unwrap();
         }
         bench.update(software.state()).unwrap();
         let mut rng = Rng::new(17);
@@ -143,22 +136,8 @@ impl Case<'_> {
             bench.send(port as u32, bytes, false);
         }
         let every = if link == Link::Xgmii { 200 } else { 8 };
-        let (mut left, mut order, mut idle) = (Vec::new(), Vec::new(), 0);
-        let (mut choice, mut other) = (Rng::new(9), Rng::new(11));
-        let (mut state, mut effects, mut taken) = (switch(&program, ports), Effects::default(), 0);
-        while bench.waiting() > 0 || idle < 3000 {
-            let (gone, decided) =
-                bench.step(&mut |_| choice.below(every) < busy.0, &mut |_| other.below(8) < busy.1);
-            idle = if gone.is_empty() && decided.is_empty() { idle + 1 } else { 0 };
-            left.extend(gone);
-            order.extend(decided);
-            assert!(idle < 100_000, "{what}: the device stands still");
-            if order.len() >= taken + 16 || idle == 2000 {
-                taken = order.len();
-                let (state, effects) = (state.state_mut(), &mut effects);
-                bench.take_messages(&mut Objects { state, now_ns: 0, effects }).unwrap();
-            }
-        }
+        let (mut state, mut effects) = (switch(&program, ports), Effects::default());
+        let (left, order) = drive(&what, &mut bench, (every, busy), (&mut state, &mut effects));
         let (mut wanted, mut drops) = Outcome::default();
         let mut digests = Vec::new();
         let mut next = vec![0; ports as usize];
@@ -167,6 +146,7 @@ impl Case<'_> {
         for decided in of_ports {
             let at = &mut next[decided.port as usize];
             let outcome = software.inject(decided.port, &sent[decided.port as usize][*at], 0);
+            count_drops(&mut drops, &outcome, &program);
             *at += 1;
             for sent in outcome.sent {
                 let mut bytes = sent.bytes;
@@ -176,10 +156,6 @@ impl Case<'_> {
                 wanted.entry(sent.port).or_default().push(bytes);
             }
             digests.extend(outcome.digests);
-            for drop in &outcome.drops {
-                let label = drop.reason.label(&program);
-                *drops.entry(label.split(':').next().unwrap_or_default().to_owned()).or_default() += 1;
-            }
         }
         let mut found: BTreeMap<u32, Vec<Vec<u8>>> = BTreeMap::new();
         for left in left {

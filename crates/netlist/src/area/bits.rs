@@ -156,8 +156,7 @@ impl Bits {
                 memories.insert((scope, id), number);
             }
         }
-        let roots = roots(flat);
-        for value in flat.sorted(&roots) {
+        for value in flat.sorted(&flat.roots()) {
             let (scope, node) = flat.node(value);
             bits.scope = scope as u32;
             let made = match &node.op {
@@ -407,34 +406,6 @@ impl Bits {
         let number = self.chain(a, &complement);
         self.leaf(Leaf::Sum(number, a.len() as u32)) ^ 1
     }
-}
-
-/// All that state and outputs of a design depend on.
-fn roots(flat: &Flat<'_>) -> Vec<Value> {
-    let mut roots = Vec::new();
-    for (scope, of) in flat.scopes.iter().enumerate() {
-        let mut add = |node: NodeId| roots.push(flat.value(scope, node));
-        for register in of.module.registers.values() {
-            register.next.expand().into_iter().chain(register.enable.expand()).for_each(&mut add);
-        }
-        for memory in of.module.memories.values() {
-            for port in &memory.writes {
-                [port.address, port.data, port.enable]
-                    .into_iter()
-                    .chain(port.lanes.expand())
-                    .for_each(&mut add);
-            }
-            for port in memory.reads.values() {
-                port.address.expand().into_iter().for_each(&mut add);
-                if let Latency::Clocked { enable } = port.latency {
-                    enable.expand().into_iter().for_each(&mut add);
-                }
-            }
-        }
-    }
-    let top = &flat.scopes[0];
-    roots.extend(top.module.outputs.values().filter_map(|port| Some(flat.value(0, port.value.expand()?))));
-    roots
 }
 
 /// What a register takes without choices that are pins of a flip-flop: keep what it holds, or take a constant. `control` is called with

@@ -5,6 +5,8 @@
 //! multiplexer of the FPGA, which takes no table.
 
 use super::bits::{Bits, Gate, Lit};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// The number of lookup tables of each instance.
 pub(super) struct Cover<'b> {
@@ -161,26 +163,19 @@ impl<'b> Cover<'b> {
             .collect();
         loop {
             let mut all = Vec::new();
-            parts.iter().for_each(|(cut, _)| join(&mut all, cut));
+            for (cut, _) in &parts {
+                join(&mut all, cut);
+                if all.len() > self.inputs {
+                    break;
+                }
+            }
             if all.len() <= self.inputs {
                 return all;
             }
             parts.sort_by_key(|(cut, _)| std::cmp::Reverse(cut.len()));
-            let mut bins: Vec<(Vec<u32>, Vec<Option<u32>>)> = Vec::new();
-            for (cut, of) in parts {
-                let fits = bins.iter_mut().find_map(|(bin, sources)| {
-                    let mut both = bin.clone();
-                    join(&mut both, &cut);
-                    (both.len() <= self.inputs).then_some((bin, sources, both))
-                });
-                match fits {
-                    Some((bin, sources, both)) => {
-                        *bin = both;
-                        sources.push(of);
-                    }
-                    None => bins.push((cut, vec![of])),
-                }
-            }
+            let mut bins = Bins::new(self.inputs);
+            parts.into_iter().for_each(|(cut, of)| bins.add(cut, of));
+            let mut bins = bins.all;
             // Full bins become tables; the last one may take their outputs.
             bins.sort_by_key(|(bin, _)| std::cmp::Reverse(bin.len()));
             let mut left: usize = bins.iter().map(|(bin, _)| bin.len()).sum();
@@ -204,6 +199,65 @@ impl<'b> Cover<'b> {
                 }
             }
         }
+    }
+}
+
+/// Parts with their inputs, put together in tables: each goes to the first table that has room for what it brings.
+///
+/// Tables are not looked through one after the other, which for a comparison of ten thousand bits would be as many steps for each of them:
+/// a table has room for all inputs of a part, or has some of these already.
+struct Bins {
+    inputs: usize,
+    /// The inputs of each table, and the gates of its parts.
+    all: Vec<(Vec<u32>, Vec<Option<u32>>)>,
+    /// The tables with room for so many more inputs.
+    by_room: Vec<BTreeSet<usize>>,
+    /// The tables that have an input, as they got it.
+    with: FxHashMap<u32, Vec<usize>>,
+}
+
+/// Of tables that have an input already, as many of the latest are looked at.
+const MOST_SHARING: usize = 64;
+
+impl Bins {
+    fn new(inputs: usize) -> Bins {
+        Bins {
+            inputs,
+            all: Vec::new(),
+            by_room: vec![BTreeSet::new(); inputs + 1],
+            with: FxHashMap::default(),
+        }
+    }
+
+    fn add(&mut self, cut: Vec<u32>, of: Option<u32>) {
+        let at = self.first_fit(&cut).unwrap_or_else(|| {
+            self.all.push((Vec::new(), Vec::new()));
+            self.all.len() - 1
+        });
+        let (bin, sources) = &mut self.all[at];
+        let before = bin.len();
+        for input in cut {
+            if let Err(place) = bin.binary_search(&input) {
+                bin.insert(place, input);
+                self.with.entry(input).or_default().push(at);
+            }
+        }
+        sources.push(of);
+        let after = bin.len();
+        self.by_room[self.inputs.saturating_sub(before)].remove(&at);
+        self.by_room[self.inputs.saturating_sub(after)].insert(at);
+    }
+
+    fn first_fit(&self, cut: &[u32]) -> Option<usize> {
+        let with_room = self.by_room.iter().skip(cut.len()).filter_map(|tables| tables.first().copied());
+        let sharing = cut.iter().filter_map(|input| self.with.get(input));
+        let sharing = sharing.flat_map(|tables| tables.iter().rev().take(MOST_SHARING).copied());
+        let fits = |at: &usize| {
+            let (bin, _) = &self.all[*at];
+            let more = cut.iter().filter(|input| bin.binary_search(input).is_err()).count();
+            bin.len() + more <= self.inputs
+        };
+        with_room.chain(sharing.filter(fits)).min()
     }
 }
 

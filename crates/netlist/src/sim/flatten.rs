@@ -5,6 +5,7 @@
 
 use crate::*;
 use cranelift_entity::EntityRef;
+use cranelift_entity::packed_option::PackedOption;
 
 /// The number of a value of the flat design.
 pub(crate) type Value = u32;
@@ -97,6 +98,36 @@ impl<'d> Flat<'d> {
             }
         }
         node.op.operands(|operand| visit(self.value(scope, operand)));
+    }
+
+    /// What outputs of the top, registers, writes of memories and clocked reads take.
+    pub(crate) fn roots(&self) -> Vec<Value> {
+        let mut roots = Vec::new();
+        for (scope, at) in self.scopes.iter().enumerate() {
+            let mut root = |node: PackedOption<NodeId>| {
+                roots.extend(node.expand().map(|node| self.value(scope, node)));
+            };
+            if scope == 0 {
+                at.module.outputs.values().for_each(|port| root(port.value));
+            }
+            for register in at.module.registers.values() {
+                root(register.next);
+                root(register.enable);
+            }
+            for memory in at.module.memories.values() {
+                for port in &memory.writes {
+                    [port.address, port.data, port.enable].into_iter().for_each(|node| root(node.into()));
+                    root(port.lanes);
+                }
+                for port in memory.reads.values() {
+                    if let Latency::Clocked { enable } = port.latency {
+                        root(port.address);
+                        root(enable);
+                    }
+                }
+            }
+        }
+        roots
     }
 
     /// The values that some need, each after what it depends on.

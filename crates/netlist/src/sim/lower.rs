@@ -5,7 +5,6 @@ use super::wide::{Wide, WideOp};
 use super::words::{Code, Word, Words};
 use crate::*;
 use cranelift_entity::EntityRef;
-use cranelift_entity::packed_option::PackedOption;
 
 /// What the simulator makes of a design, before words have places in memory.
 #[derive(Default)]
@@ -179,37 +178,11 @@ impl Lowerer<'_, '_> {
 
     /// What has to be computed.
     fn roots(&self) -> Vec<Value> {
-        let mut roots = Vec::new();
-        for (scope, at) in self.flat.scopes.iter().enumerate() {
-            let mut root = |node: PackedOption<NodeId>| {
-                roots.extend(node.expand().map(|node| self.flat.value(scope, node)));
-            };
-            if scope == 0 {
-                at.module.outputs.values().for_each(|port| root(port.value));
-                // Inputs that nothing reads can be set all the same.
-                at.module
-                    .nodes
-                    .iter()
-                    .filter(|(_, node)| matches!(node.op, Op::Input(_)))
-                    .for_each(|(id, _)| root(id.into()));
-            }
-            for register in at.module.registers.values() {
-                root(register.next);
-                root(register.enable);
-            }
-            for memory in at.module.memories.values() {
-                for port in &memory.writes {
-                    [port.address, port.data, port.enable].into_iter().for_each(|node| root(node.into()));
-                    root(port.lanes);
-                }
-                for port in memory.reads.values() {
-                    if let Latency::Clocked { enable } = port.latency {
-                        root(port.address);
-                        root(enable);
-                    }
-                }
-            }
-        }
+        let mut roots = self.flat.roots();
+        // Inputs that nothing reads can be set all the same.
+        let inputs = self.flat.scopes[0].module.nodes.iter();
+        let inputs = inputs.filter(|(_, node)| matches!(node.op, Op::Input(_)));
+        roots.extend(inputs.map(|(id, _)| self.flat.value(0, id)));
         roots
     }
 

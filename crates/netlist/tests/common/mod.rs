@@ -1,5 +1,6 @@
-//! What tests of random designs share.
+//! What tests share: random designs, and the tools that they are compared with.
 
+pub(crate) mod synthesis;
 pub(crate) mod tools;
 
 use millrace_netlist::arbitrary::Rng;

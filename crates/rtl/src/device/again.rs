@@ -64,10 +64,8 @@ impl Tag {
         (ingress, egress): (&Stage, &Stage),
         (ports, features): (u32, Features),
     ) -> Result<Option<Tag>, String> {
-        let asks = |stage: &Stage, role| {
-            program.intrinsics.get(role).is_some_and(|slot| stage.may_say(Output::Slot(slot)))
-        };
-        let again = asks(ingress, Intrinsic::Resubmit) || asks(egress, Intrinsic::Recirculate);
+        let again =
+            ingress.asks(program, Intrinsic::Resubmit) || egress.asks(program, Intrinsic::Recirculate);
         if !again && !features.clones() {
             return Ok(None);
         }
@@ -100,6 +98,11 @@ impl Tag {
         let session = if features.clones_ingress { session_bits() } else { 0 };
         let is_sent = again || features.clones_ingress;
         Ok(Some(Tag { slots, origin: address_width(ports), keeps_time, session, is_sent }))
+    }
+
+    /// Where a slot is among those that it keeps.
+    pub(super) fn place(&self, slot: SlotId) -> Option<usize> {
+        self.slots.iter().position(|(other, _)| *other == slot)
     }
 
     /// Bits of it without the time.
@@ -192,7 +195,7 @@ impl Top<'_> {
 
     /// What a tag has for a slot.
     pub(super) fn restored(&mut self, slot: SlotId, header: &Header) -> Option<NodeId> {
-        let at = self.again.as_ref()?.slots.iter().position(|(other, _)| *other == slot)?;
+        let at = self.again.as_ref()?.place(slot)?;
         Some(self.tag_of(header)?.values[at])
     }
 

@@ -32,12 +32,9 @@ pub(super) struct Features {
 
 impl Features {
     pub(super) fn of(program: &Program, ingress: &Stage, egress: &Stage) -> Features {
-        let asks = |stage: &Stage, role| {
-            program.intrinsics.get(role).is_some_and(|slot| stage.may_say(Output::Slot(slot)))
-        };
-        let clones_ingress = asks(ingress, Intrinsic::Clone);
-        let clones_egress = asks(egress, Intrinsic::Clone);
-        let truncates = asks(ingress, Intrinsic::Truncate) || asks(egress, Intrinsic::Truncate);
+        let clones_ingress = ingress.asks(program, Intrinsic::Clone);
+        let clones_egress = egress.asks(program, Intrinsic::Clone);
+        let truncates = [ingress, egress].iter().any(|stage| stage.asks(program, Intrinsic::Truncate));
         let cuts = truncates || clones_ingress || clones_egress;
         Features { clones_ingress, clones_egress, cuts }
     }

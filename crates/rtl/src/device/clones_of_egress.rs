@@ -5,12 +5,12 @@ use super::again::{StartsAgain, Tagged, spent};
 use super::build::{Top, role_of};
 use super::clones::{FateClone, session_number};
 use super::copies::Copy;
-use super::fate::{Fate, limit, starts_at_clones, width_of};
+use super::fate::{Fate, length_now, limit, starts_at_clones, width_of};
 use super::shape::Shape;
 use super::stages::From;
 use crate::stage::{Input, Output};
 use millrace_netlist::{MemoryId, ModuleBuilder, NodeId, RegisterId, address_width};
-use millrace_pipeline::{Home, Intrinsic, PacketPath, SlotId, Type};
+use millrace_pipeline::{Intrinsic, PacketPath, SlotId};
 
 /// Where clones of egress wait for their copies.
 pub(super) struct ClonesWait {
@@ -222,8 +222,7 @@ pub(super) fn after_egress(top: &mut Top<'_>, copy: &Copy, input: Input) -> Opti
 
 /// The value of a slot that a list keeps.
 fn restored(top: &Top<'_>, slot: SlotId, values: &[NodeId]) -> Option<NodeId> {
-    let at = top.again.as_ref()?.slots.iter().position(|(other, _)| *other == slot)?;
-    values.get(at).copied()
+    values.get(top.again.as_ref()?.place(slot)?).copied()
 }
 
 /// What a clone has for an input of the stages after ingress.
@@ -236,40 +235,16 @@ fn of_clone(top: &mut Top<'_>, copy: &Copy, input: Input, values: &[NodeId]) -> 
     match role_of(top.program, slot) {
         Some(Intrinsic::IngressPort) => return Some(top.tag_of(&copy.header)?.origin),
         Some(Intrinsic::IngressTimestamp) => return Some(copy.header.time),
-        Some(Intrinsic::PacketLength) => return length_of(top, copy),
+        Some(Intrinsic::PacketLength) => {
+            let parsed = copy.clone.as_ref()?.parsed?;
+            return length_now(top, (copy.header.length, parsed), |top, input| {
+                after_egress(top, copy, input)
+            });
+        }
         _ => {}
     }
     match starts_at_clones(top, slot) {
         true => restored(top, slot, values),
         false => after_egress(top, copy, input),
     }
-}
-
-/// The bytes of the frame with the headers that are valid after egress.
-fn length_of(top: &mut Top<'_>, copy: &Copy) -> Option<NodeId> {
-    let parsed = copy.clone.as_ref()?.parsed?;
-    let mut bits = top.m.number(32, 0);
-    for (id, of) in &top.program.headers {
-        let valid = after_egress(top, copy, Input::Valid(id))?;
-        let mut own = top.m.number(32, 0);
-        for slot in &of.fields {
-            let Home::Header { .. } = top.program.slots[*slot].home else { continue };
-            let width = match top.program.slots[*slot].ty {
-                Type::Varbit(_) => after_egress(top, copy, Input::SlotLength(*slot))?,
-                ty => top.m.number(32, u128::from(width_of(ty))),
-            };
-            own = top.m.add(own, width);
-        }
-        let m = &mut top.m;
-        let zero = m.number(32, 0);
-        let own = m.mux(valid, own, zero);
-        bits = m.add(bits, own);
-    }
-    let m = &mut top.m;
-    let now = m.shr_by(bits, 3);
-    let (length, before) = (m.resize(copy.header.length, 32), m.resize(parsed, 32));
-    let more = m.add(length, now);
-    let short = m.lt(more, before);
-    let (zero, rest) = (m.number(32, 0), m.sub(more, before));
-    Some(m.mux(short, zero, rest))
 }

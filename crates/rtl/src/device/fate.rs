@@ -241,8 +241,7 @@ pub(super) fn may_drop(top: &Top<'_>, reason: Reason) -> bool {
     let mut verdicts = VERDICTS.iter().filter(|(_, of)| *of == reason);
     let by_verdict =
         verdicts.any(|(number, _)| stages.iter().any(|of| of.may_be(Output::Verdict, *number as u64)));
-    let drop = top.program.intrinsics.get(Intrinsic::Drop).map(Output::Slot);
-    let by_program = |stage: &Placed<'_>| drop.is_some_and(|drop| stage.stage.may_say(drop));
+    let by_program = |of: &Placed<'_>| of.stage.asks(top.program, Intrinsic::Drop);
     match reason {
         Reason::RecirculationLimit => starts_again,
         Reason::NoCloneSession => clones,
@@ -305,7 +304,7 @@ fn after_ingress(top: &mut Top<'_>, from: From, input: Input, header: &Header) -
 fn slot_after_ingress(top: &mut Top<'_>, from: From, slot: SlotId, header: &Header) -> Option<NodeId> {
     let role = role_of(top.program, slot);
     if role == Some(Intrinsic::PacketLength) {
-        return Some(length_now(top, from, header));
+        return length_of_stage(top, from, header);
     }
     if top.program.reset_at_egress.contains(&slot) || role.is_some_and(is_told_of_copies) {
         return None;
@@ -349,16 +348,33 @@ pub(super) fn is_told_of_copies(role: Intrinsic) -> bool {
     )
 }
 
-/// The bytes of the frame, with headers that became valid or invalid since it was parsed.
-fn length_now(top: &mut Top<'_>, from: From, header: &Header) -> NodeId {
+/// The bytes of the frame after ingress or the parser of a clone.
+fn length_of_stage(top: &mut Top<'_>, from: From, header: &Header) -> Option<NodeId> {
+    let parsed = top.said_by(from, Output::ParsedBits, 32);
+    let before = top.m.shr_by(parsed, 3);
+    let said = |top: &mut Top<'_>, input: Input| match input {
+        Input::Valid(of) => Some(top.said_by(from, Output::Valid(of), 1)),
+        Input::SlotLength(slot) => Some(top.said_by(from, Output::SlotLength(slot), 32)),
+        _ => None,
+    };
+    length_now(top, (header.length, before), said)
+}
+
+/// The bytes of a frame of that length, of which so many were headers when it was parsed, with the headers that are valid now. `said` has
+/// which are, and the bits of fields of varying length.
+pub(super) fn length_now(
+    top: &mut Top<'_>,
+    (length, before): (NodeId, NodeId),
+    said: impl Fn(&mut Top<'_>, Input) -> Option<NodeId>,
+) -> Option<NodeId> {
     let mut bits = top.m.number(32, 0);
     for (id, of) in &top.program.headers {
-        let valid = top.said_by(from, Output::Valid(id), 1);
+        let valid = said(top, Input::Valid(id))?;
         let mut own = top.m.number(32, 0);
         for slot in &of.fields {
             let Home::Header { .. } = top.program.slots[*slot].home else { continue };
             let width = match top.program.slots[*slot].ty {
-                Type::Varbit(_) => top.said_by(from, Output::SlotLength(*slot), 32),
+                Type::Varbit(_) => said(top, Input::SlotLength(*slot))?,
                 ty => top.m.number(32, u128::from(width_of(ty))),
             };
             own = top.m.add(own, width);
@@ -368,14 +384,13 @@ fn length_now(top: &mut Top<'_>, from: From, header: &Header) -> NodeId {
         let own = m.mux(valid, own, zero);
         bits = m.add(bits, own);
     }
-    let parsed = top.said_by(from, Output::ParsedBits, 32);
     let m = &mut top.m;
-    let (now, before) = (m.shr_by(bits, 3), m.shr_by(parsed, 3));
-    let length = m.resize(header.length, 32);
+    let now = m.shr_by(bits, 3);
+    let (length, before) = (m.resize(length, 32), m.resize(before, 32));
     let more = m.add(length, now);
     let short = m.lt(more, before);
     let (zero, rest) = (m.number(32, 0), m.sub(more, before));
-    m.mux(short, zero, rest)
+    Some(m.mux(short, zero, rest))
 }
 
 impl Top<'_> {

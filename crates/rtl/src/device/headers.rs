@@ -37,15 +37,9 @@ impl Headers {
             emitted,
             moves: if is_once { moves(ingress, egress, width / 8) } else { EditorShape::all_moves(width) },
             are_shared: is_once && !features.cuts && !egress.may_say(Output::Deparsed),
-            has_groups: !is_once || asks_for_groups(program, ingress),
+            has_groups: !is_once || ingress.asks(program, Intrinsic::MulticastGroup),
         }
     }
-}
-
-/// Whether ingress may ask for a multicast group.
-fn asks_for_groups(program: &Program, ingress: &Stage) -> bool {
-    let slot = program.intrinsics.get(Intrinsic::MulticastGroup);
-    slot.is_some_and(|slot| ingress.may_say(Output::Slot(slot)))
 }
 
 /// The most bytes of new headers that a stage says.

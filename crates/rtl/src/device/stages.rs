@@ -6,6 +6,7 @@ use crate::hardware::{Hardware, Stage};
 use crate::parts::import;
 use crate::stage::Output;
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
+use millrace_pipeline::{Intrinsic, Program};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A stage of a device.
@@ -149,6 +150,11 @@ impl<'a> Placed<'a> {
 }
 
 impl Stage {
+    /// Whether it may ask the switch for something.
+    pub(super) fn asks(&self, program: &Program, role: Intrinsic) -> bool {
+        program.intrinsics.get(role).is_some_and(|slot| self.may_say(Output::Slot(slot)))
+    }
+
     /// Whether what it says may be other than 0.
     pub(super) fn may_say(&self, output: Output) -> bool {
         let found = self.dataflow.outputs.iter().find(|(of, _)| *of == output);

@@ -234,25 +234,25 @@ impl Graph {
                 self.node(next).operands(|operand| open.push(operand));
             }
         }
-        // A bit for each choice of the parts. Operands come before what uses them.
+        // A bit for each choice of the parts, 64 in a word. Operands come before what uses them.
         let parts = inner.iter().filter(|wire| !self.is_condition(**wire)).count();
         if parts > MAX_PARTS {
             return false;
         }
-        let choices = 1_usize << parts;
-        let mut values: BTreeMap<Wire, Vec<bool>> = BTreeMap::new();
+        let words = (1_usize << parts).div_ceil(64);
+        let mut values: BTreeMap<Wire, Vec<u64>> = BTreeMap::new();
         let mut part = 0;
         for wire in inner {
-            let of = |wire: &Wire| &values[wire];
-            let value: Vec<bool> = match self.node(wire) {
+            let of = |wire: &Wire| values[wire].iter().copied();
+            let value: Vec<u64> = match self.node(wire) {
                 _ if !self.is_condition(wire) => {
                     part += 1;
-                    (0..choices).map(|choice| choice >> (part - 1) & 1 == 1).collect()
+                    (0..words).map(|word| alternating(part - 1, word)).collect()
                 }
-                Node::Const(bits) => vec![!bits.is_zero(); choices],
-                Node::Unary(_, a) => of(a).iter().map(|a| !a).collect(),
+                Node::Const(bits) => vec![if bits.is_zero() { 0 } else { u64::MAX }; words],
+                Node::Unary(_, a) => of(a).map(|a| !a).collect(),
                 Node::Binary(op, a, b) => {
-                    let both = of(a).iter().zip(of(b));
+                    let both = of(a).zip(of(b));
                     match op {
                         Binary::And => both.map(|(a, b)| a & b).collect(),
                         Binary::Or => both.map(|(a, b)| a | b).collect(),
@@ -260,14 +260,14 @@ impl Graph {
                     }
                 }
                 Node::Mux(cond, a, b) => {
-                    let all = of(cond).iter().zip(of(a)).zip(of(b));
-                    all.map(|((cond, a), b)| if *cond { *a } else { *b }).collect()
+                    let all = of(cond).zip(of(a)).zip(of(b));
+                    all.map(|((cond, a), b)| cond & a | !cond & b).collect()
                 }
                 _ => return false,
             };
             values.insert(wire, value);
         }
-        !values[&wire].contains(&true)
+        values[&wire].iter().all(|word| *word == 0)
     }
 
     /// Whether a wire is a constant or put together of conditions.
@@ -299,5 +299,22 @@ impl Graph {
             _ => return None,
         };
         u32::try_from(most).ok()
+    }
+}
+
+/// Bit `part` of the numbers of choices from 64 times `word` on, a bit for each. Choices beyond the last repeat those before.
+fn alternating(part: u32, word: usize) -> u64 {
+    const LOW: [u64; 6] = [
+        0xaaaa_aaaa_aaaa_aaaa,
+        0xcccc_cccc_cccc_cccc,
+        0xf0f0_f0f0_f0f0_f0f0,
+        0xff00_ff00_ff00_ff00,
+        0xffff_0000_ffff_0000,
+        0xffff_ffff_0000_0000,
+    ];
+    match LOW.get(part as usize) {
+        Some(low) => *low,
+        None if word >> (part - 6) & 1 == 1 => u64::MAX,
+        None => 0,
     }
 }

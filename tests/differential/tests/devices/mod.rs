@@ -1,0 +1,64 @@
+//! What tests of whole devices share: what software sets in them, and how frames are driven through until all have left.
+
+use millrace_dataplane::{Outcome, Replica, Switch};
+use millrace_pipeline::Program;
+use millrace_pipeline::arbitrary::Rng;
+use millrace_rtl::device::{Bench, Decided, Left};
+use millrace_rtl::{Objects, Session};
+use millrace_state::Effects;
+use std::collections::BTreeMap;
+
+fn members(copies: &[Replica]) -> Vec<(u32, u16)> {
+    copies.iter().map(|copy| (copy.port, copy.rid)).collect()
+}
+
+/// The multicast groups of a switch, as a device takes them.
+pub(crate) fn groups(switch: &Switch) -> BTreeMap<u32, Vec<(u32, u16)>> {
+    let replication = switch.replication();
+    let of = |id: u32| (id, members(&replication.copies(id).unwrap_or_default()));
+    replication.groups().map(|(id, _)| of(id)).collect()
+}
+
+/// The clone sessions of a switch, as a device takes them.
+pub(crate) fn sessions(switch: &Switch) -> BTreeMap<u32, Session> {
+    let each = switch.replication().sessions().map(|(number, session)| {
+        let (group, truncate, class) = (session.group, session.truncate, session.class_of_service);
+        (number, Session { group, copies: members(&session.copies), truncate, class })
+    });
+    each.collect()
+}
+
+/// Counts what the software has dropped of a frame, by the names that a device has for the reasons.
+pub(crate) fn count_drops(counts: &mut BTreeMap<String, u64>, outcome: &Outcome, program: &Program) {
+    for drop in &outcome.drops {
+        let label = drop.reason.label(program);
+        *counts.entry(label.split(':').next().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+}
+
+/// Drives the frames that wait through a device until nothing has left it for a while: a port has a beat `busy.0` of `every` times and
+/// takes one `busy.1` of eight times. Takes messages meanwhile, to the state of `read`. Gives what has left, and whose headers were
+/// decided, in order.
+pub(crate) fn drive(
+    what: &str,
+    bench: &mut Bench,
+    (every, busy): (usize, (usize, usize)),
+    (read, effects): (&mut Switch, &mut Effects),
+) -> (Vec<Left>, Vec<Decided>) {
+    let (mut left, mut order, mut idle, mut taken) = (Vec::new(), Vec::new(), 0, 0);
+    let (mut choice, mut other) = (Rng::new(9), Rng::new(11));
+    while bench.waiting() > 0 || idle < 3000 {
+        let (gone, decided) =
+            bench.step(&mut |_| choice.below(every) < busy.0, &mut |_| other.below(8) < busy.1);
+        idle = if gone.is_empty() && decided.is_empty() { idle + 1 } else { 0 };
+        left.extend(gone);
+        order.extend(decided);
+        assert!(idle < 100_000, "{what}: the device stands still");
+        // The queue of messages holds 64.
+        if order.len() >= taken + 16 || idle == 2000 {
+            taken = order.len();
+            bench.take_messages(&mut Objects { state: read.state_mut(), now_ns: 0, effects }).unwrap();
+        }
+    }
+    (left, order)
+}
