@@ -1,6 +1,6 @@
 //! A whole hardware device, simulated, in place of engine and traffic manager: in this process, and on the host link.
 
-use crate::common::{Client, Device, exact, leaving, update};
+use crate::common::{Client, Device, Names, exact, leaving, update};
 use millrace_chassis::Making;
 use millrace_dataplane::{Attachment, Cancel, DropReason, Request};
 use millrace_link::{Place, Server, Simulated};
@@ -59,10 +59,18 @@ async fn stations(client: &mut Client) {
     let forward = |port: u8| names.run("forward", &[&[port]]);
     client.insert(Entity::TableEntry(names.station(2, forward(2)))).await.unwrap();
     client.insert(Entity::TableEntry(names.station(9, names.run("to_cpu", &[])))).await.unwrap();
-    let r#match = vec![exact(1, &[2, 0, 0, 0, 0, 1])];
-    let action = names.run("NoAction", &[]);
-    let known = TableEntry { table_id: names.table("sources"), r#match, action, ..TableEntry::default() };
-    client.insert(Entity::TableEntry(known)).await.unwrap();
+    client.insert(Entity::TableEntry(source(&names, 1, 0))).await.unwrap();
+}
+
+/// A known source, which may be idle for that long.
+fn source(names: &Names, last: u8, idle_timeout_ns: i64) -> TableEntry {
+    TableEntry {
+        table_id: names.table("sources"),
+        r#match: vec![exact(1, &[2, 0, 0, 0, 0, last])],
+        action: names.run("NoAction", &[]),
+        idle_timeout_ns,
+        ..TableEntry::default()
+    }
 }
 
 async fn hits(client: &mut Client, last: u8) -> i64 {
@@ -181,13 +189,7 @@ async fn entries_of_a_device_that_are_not_hit_are_idle() {
     let mut client = ready(&device).await;
     stations(&mut client).await;
     let names = client.names();
-    let source = |last: u8, idle_timeout_ns: i64| TableEntry {
-        table_id: names.table("sources"),
-        r#match: vec![exact(1, &[2, 0, 0, 0, 0, last])],
-        action: names.run("NoAction", &[]),
-        idle_timeout_ns,
-        ..TableEntry::default()
-    };
+    let source = |last, timeout| source(&names, last, timeout);
     // Long enough that frames of a simulation hit the one in time.
     let timeout = 3_000_000_000;
     client.insert(Entity::TableEntry(source(4, timeout))).await.unwrap();
@@ -238,6 +240,9 @@ async fn a_link_that_is_cut_loses_frames_and_nothing_else() {
     let refused = client.set(Action::Verify, &PROGRAM.replace("size = 16", "size = 17")).await.unwrap_err();
     assert!(refused.message().contains("of another program"), "{}", refused.message());
 
+    let timeout = Duration::from_secs(2);
+    let timed = source(&client.names(), 5, timeout.as_nanos() as i64);
+    client.insert(Entity::TableEntry(timed.clone())).await.unwrap();
     drop(server);
     soon("the link is cut", async || is_unreachable(&device).await).await;
     let station = Entity::TableEntry(client.names().station(6, client.names().run("forward", &[&[2]])));
@@ -249,8 +254,12 @@ async fn a_link_that_is_cut_loses_frames_and_nothing_else() {
     }
     soon("frames are lost", async || drops(&device, DropReason::Device).await == 3).await;
     assert_eq!(hits(&mut client, 2).await, 2, "what was known last");
+    // Frames may hit what a switch does not see: nothing is said to be idle.
+    let early = tokio::time::timeout(timeout, client.stream.hear.message()).await;
+    assert!(early.is_err(), "{early:?}");
 
     // One after its reset: it is brought to the whole state. A write waits until it is looked for.
+    let back = Instant::now();
     let server = serve(TcpListener::bind(address).unwrap());
     client.write_with(Atomicity::ContinueOnError, updates).await.unwrap();
     for destination in [2, 6] {
@@ -258,6 +267,9 @@ async fn a_link_that_is_cut_loses_frames_and_nothing_else() {
         assert_eq!(leaving(&mut device, 1).await, frame(1, destination));
     }
     assert_eq!(hits(&mut client, 2).await, 3, "one before, one of the unknown source, one after");
+    let Heard::IdleTimeoutNotification(idle) = client.stream.next().await.unwrap() else { panic!() };
+    assert!(back.elapsed() >= timeout);
+    assert_eq!(idle.table_entry[0].r#match, timed.r#match);
     drop((client, device));
     drop(server);
 }
