@@ -3,9 +3,10 @@
 use super::*;
 use crate::driver::{Driver, SoftwareAccess};
 use crate::objects::Synced;
+use crate::stage::Unit;
 use crate::units::Objects;
 use millrace_pipeline::*;
-use millrace_state::{Effects, EntryIndex, EntryMatch, EntryWrite, State, Target};
+use millrace_state::{Effects, EntryIndex, EntryWrite, State, Target};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
