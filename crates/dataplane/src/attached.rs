@@ -385,9 +385,9 @@ pub(crate) fn settle(switch: &mut Switch) {
 
 /// Has packets come in by the device that meets what control has written; they leave later, or of simulated time now. Says whether
 /// there is a device.
-pub(crate) fn send<'a>(
+pub(crate) fn send(
     switch: &mut Switch,
-    packets: &mut dyn Iterator<Item = (PortId, &'a [u8], Option<u64>)>,
+    packets: &mut dyn Iterator<Item = (PortId, &[u8], Option<u64>)>,
 ) -> bool {
     let is_simulated = matches!(switch.clock, crate::Clock::Simulated(_));
     let sent = with_device(switch, |switch, device| {
