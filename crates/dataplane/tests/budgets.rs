@@ -1,7 +1,8 @@
 //! What packets may cost: bytes, copies, steps, and the time of everybody else. The expected numbers are by hand.
 
 use millrace_dataplane::{
-    DropReason, EngineKind, MIN_PACKET_MEMORY, Outcome, Replica, Request, Switch, SwitchConfig, Worker,
+    DropReason, EngineKind, MIN_PACKET_MEMORY, Outcome, QueueConfig, Replica, Request, Switch, SwitchConfig,
+    Worker,
 };
 use millrace_drivers::{FarEnd, MemoryPort, Next};
 use millrace_pipeline::{Program, text, verify};
