@@ -5,7 +5,9 @@ use crate::error::{ProgramError, Why};
 use crate::modes::Modes;
 use crate::pipeline::Pipeline;
 use millrace_compile::check_port;
-use millrace_dataplane::{BuildError, Cancel, EngineKind, Moment, Switch, SwitchConfig, SwitchError};
+use millrace_dataplane::{
+    Attachment, BuildError, Cancel, EngineKind, Moment, Switch, SwitchConfig, SwitchError,
+};
 use millrace_inputs::ProgramChains;
 use std::sync::Arc;
 use tracing::warn;
@@ -15,6 +17,8 @@ use tracing::warn;
 pub struct Making {
     /// What runs them.
     pub engine: EngineKind,
+    /// The hardware device that runs them in place of the engine; none: the engine.
+    pub device: Option<Attachment>,
     /// Whether they count the lookups of their tables.
     pub count_lookups: bool,
     /// The port number that means drop to them; none: as their architecture has it.
@@ -63,8 +67,9 @@ impl Making {
             let message = format!("a chain of plugins that the program asks for cannot be had: {error}");
             ProgramError::invalid(message)
         })?;
-        let config =
-            SwitchConfig { engine, count_lookups, cancel: cancel.clone(), ..SwitchConfig::default() };
+        let device = self.device.clone();
+        let cancel = cancel.clone();
+        let config = SwitchConfig { engine, device, count_lookups, cancel, ..SwitchConfig::default() };
         let make = if at_once { Switch::successor } else { Switch::alongside };
         let mut switch =
             make(Arc::clone(&pipeline.program), config, &running.tables).map_err(|error| match error {

@@ -163,6 +163,13 @@ impl Counters {
         }
     }
 
+    /// Counts drops whose ports are not known.
+    pub(crate) fn dropped_elsewhere(&mut self, reason: DropReason, packets: u64) {
+        if packets > 0 {
+            *self.drops.entry(reason).or_default() += packets;
+        }
+    }
+
     /// Counts a drop for the reason, and at the port where it was going, or else where it came from. Ports that do not
     /// exist have no counters.
     pub(crate) fn dropped(&mut self, loss: Loss, from: Option<PortId>, to: Option<PortId>) {

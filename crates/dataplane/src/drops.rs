@@ -71,6 +71,8 @@ pub enum DropReason {
     LinkDown,
     /// The port did not take it.
     TxRefused,
+    /// The hardware device did not take it, or could not be reached.
+    Device,
 }
 
 /// Why a packet went nowhere, and where the program asked for that.
@@ -109,7 +111,7 @@ impl Loss {
 
 impl DropReason {
     /// All reasons but the errors of parsers, which are the program's.
-    pub const ALL: [DropReason; 31] = [
+    pub const ALL: [DropReason; 32] = [
         DropReason::IngressDrop,
         DropReason::EgressDrop,
         DropReason::NoMulticastGroup,
@@ -141,6 +143,7 @@ impl DropReason {
         DropReason::Oversize,
         DropReason::LinkDown,
         DropReason::TxRefused,
+        DropReason::Device,
     ];
 
     /// The name in counters, traces and messages: `parser_error:PacketTooShort`, `ingress_drop`.
@@ -181,6 +184,7 @@ impl DropReason {
             DropReason::Oversize => "oversize".to_owned(),
             DropReason::LinkDown => "link_down".to_owned(),
             DropReason::TxRefused => "tx_refused".to_owned(),
+            DropReason::Device => "device".to_owned(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The forwarder: one program with its objects and its engines, and who listens to it.
 
 use crate::DropReason;
+use crate::attached::Attached;
 use crate::drops::{Loss, loss};
 use crate::tracer::Tracer;
 use millrace_engine::{Context, Ended, Engines, Observer, Stage, Weights, World, shows_time};
@@ -14,6 +15,8 @@ use std::sync::Arc;
 pub(crate) struct Forwarder {
     pub(crate) program: Arc<Program>,
     pub(crate) engines: Engines,
+    /// The hardware device that is there in place of the engines and of what is between them.
+    pub(crate) device: Option<Box<Attached>>,
     pub(crate) state: State,
     /// What the program said to the control plane, and to its log.
     pub(crate) effects: Effects,
@@ -33,7 +36,17 @@ impl Forwarder {
         let reads_time = shows_time(&program);
         let egress_waits = Order::of(&program).egress_waits;
         let effects = Effects::default();
-        Forwarder { program, engines, state, effects, tracer, weights, reads_time, egress_waits }
+        Forwarder {
+            program,
+            engines,
+            device: None,
+            state,
+            effects,
+            tracer,
+            weights,
+            reads_time,
+            egress_waits,
+        }
     }
 
     /// Runs ingress over a packet; says why the packet is dropped.

@@ -22,6 +22,7 @@
 //! It never knows a port driver by name, nor an architecture.
 
 mod arrival;
+mod attached;
 mod budget;
 mod buffers;
 mod burst;
@@ -54,6 +55,7 @@ mod traffic;
 mod turns;
 mod worker;
 
+pub use attached::{Attachment, DeviceMoment};
 pub use budget::{DEFAULT_PACKET_MEMORY, MAX_BATCH_COPIES, MIN_PACKET_MEMORY};
 pub use burst::Output;
 pub use clock::{Clock, ClockError, ClockSpec, Followed};

@@ -7,6 +7,7 @@
 
 mod planned;
 
+use crate::budget::DEFAULT_PACKET_MEMORY;
 use crate::flight::{Departure, QueueStay};
 use crate::quotas::{Occupied, Places};
 use crate::timed::Timed;
@@ -28,7 +29,7 @@ pub const MAX_QUEUED: usize = 1 << 17;
 /// The packets that a queue holds when nobody says otherwise.
 pub const DEFAULT_QUEUE_DEPTH: u32 = 1024;
 
-/// Classes of service of each port.
+/// What is between ingress and egress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
     /// Classes of service, 1 to [`MAX_PRIORITIES`]. Packets of a class that a port does not have go by class 0.
@@ -37,11 +38,19 @@ pub struct QueueConfig {
     pub depth: u32,
     /// Whether packets wait here while the link of their port is busy; else the port drops what it has no room for.
     pub wait_for_links: bool,
+    /// Bytes that packets may take while they wait in the switch, with all their copies; at least
+    /// [`crate::MIN_PACKET_MEMORY`].
+    pub packet_memory: usize,
 }
 
 impl Default for QueueConfig {
     fn default() -> QueueConfig {
-        QueueConfig { priorities: 1, depth: DEFAULT_QUEUE_DEPTH, wait_for_links: false }
+        QueueConfig {
+            priorities: 1,
+            depth: DEFAULT_QUEUE_DEPTH,
+            wait_for_links: false,
+            packet_memory: DEFAULT_PACKET_MEMORY,
+        }
     }
 }
 
@@ -59,6 +68,8 @@ pub enum QueueError {
         /// How many there are.
         priorities: u8,
     },
+    /// The queues are those of a hardware device.
+    Device,
 }
 
 impl fmt::Display for QueueError {
@@ -67,6 +78,7 @@ impl fmt::Display for QueueError {
             QueueError::Priorities(given) => {
                 write!(f, "a port has 1 to {MAX_PRIORITIES} classes of service, not {given}")
             }
+            QueueError::Device => f.write_str("the queues of a hardware device are set by its registers"),
             QueueError::Depth(given) => {
                 write!(f, "a queue holds 1 to {MAX_QUEUE_DEPTH} packets, not {given}")
             }

@@ -29,7 +29,7 @@ pub struct Quotas {
     pub digests_per_second: Option<u64>,
     /// Lines a second in the log of the program.
     pub log_lines_per_second: Option<u64>,
-    /// Packets that the switch holds in memory of its own, whatever they wait for: those that [`crate::SwitchConfig::packet_memory`]
+    /// Packets that the switch holds in memory of its own, whatever they wait for: those that [`crate::QueueConfig::packet_memory`]
     /// bounds by their bytes. Its workers have equal parts.
     pub packet_buffers: Option<u64>,
     /// Packets that wait in its queues: before egress, for their times, and those of the schedulers of its ports.

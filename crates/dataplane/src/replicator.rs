@@ -13,6 +13,8 @@ pub(crate) struct Replicator {
     account: Option<Arc<Account>>,
     /// Whether writes note what undoes them, and the groups as they were before the first one.
     noted: Option<Option<Replication>>,
+    /// How often they may have been written.
+    revision: u64,
     /// Room for the copies of a packet.
     copies: Vec<Replica>,
 }
@@ -37,6 +39,11 @@ impl Replicator {
         &self.groups
     }
 
+    /// Another number after each write.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
     /// An empty list for the copies of a packet, to be given back ([`Replicator::take_back`]).
     pub(crate) fn list(&mut self) -> Vec<Replica> {
         std::mem::take(&mut self.copies)
@@ -50,6 +57,7 @@ impl Replicator {
 
     /// To be written.
     pub(crate) fn groups_mut(&mut self) -> &mut Replication {
+        self.revision += 1;
         if let Some(before @ None) = &mut self.noted {
             *before = Some(self.groups.clone());
         }
@@ -70,6 +78,7 @@ impl Replicator {
     pub(crate) fn undo(&mut self) {
         if let Some(before) = self.noted.take().flatten() {
             self.groups = before;
+            self.revision += 1;
             if let Some(account) = &self.account {
                 self.groups.charge_to(account);
             }

@@ -7,6 +7,7 @@ mod ports;
 pub use config::{MAX_COPIES, MAX_PORTS, SwitchConfig, SwitchError};
 pub use ports::KnownPorts;
 
+use crate::attached::{self, Attached};
 use crate::buffers::Buffers;
 use crate::burst::{self, Arrivals, Output};
 use crate::counters::Counters;
@@ -158,12 +159,13 @@ impl Switch {
             return Err(SwitchError::Cancelled);
         }
         let engines = engines.map_err(SwitchError::of_engines)?;
+        let attached = config.device.as_ref().map(|to| Attached::new(&program, &state, to)).transpose()?;
         let queues = Queues::new(config.queues).map_err(SwitchError::Queues)?;
         let ledger = Ledger { counters: Counters::of(&program), outcome: Outcome::default() };
         let mut switch = Switch {
             forwarder: Forwarder::new(engines, state),
             replicator: Replicator::default(),
-            traffic: Traffic::new(queues, config.packet_memory),
+            traffic: Traffic::new(queues, config.queues.packet_memory),
             ledger,
             ports: Ports::any(),
             arrivals: Arrivals::default(),
@@ -174,6 +176,7 @@ impl Switch {
             hops: 0,
             at_exchange: AtExchange::default(),
         };
+        switch.forwarder.device = attached.map(Box::new);
         switch.traffic.turns.set_heavy(switch.forwarder.weights.are_heavy());
         if let KnownPorts::Only(ports) = config.ports {
             switch.connect(ports, config.clock)?;
@@ -190,6 +193,9 @@ impl Switch {
     /// # Errors
     /// [`SwitchError`]: there is no memory, or the caller's own engine has one worker.
     pub(crate) fn share(&mut self) -> Result<Switch, SwitchError> {
+        if self.has_device() {
+            return Err(SwitchError::Engine("a switch with a hardware device has one worker".to_owned()));
+        }
         let one_worker = || SwitchError::Engine("an engine of the caller has one worker".to_owned());
         let engines = self.forwarder.engines.share().ok_or_else(one_worker)?;
         let state = self.forwarder.state.share().map_err(SwitchError::State)?;
@@ -426,6 +432,9 @@ impl Switch {
 
     /// Sets up queues.
     pub(crate) fn write_queues(&mut self, write: QueueWrite) -> Result<(), QueueError> {
+        if self.has_device() {
+            return Err(QueueError::Device);
+        }
         let QueueWrite { port, priority, setting } = write;
         match setting {
             QueueSetting::Depth(packets) => self.set_queue_depth(packets, port, priority),
@@ -467,6 +476,10 @@ impl Switch {
         self.traffic.turns.begin();
         self.traffic.budget.start_batch();
         self.let_time_pass(time_ns);
+        let mut packets = packets.into_iter();
+        if attached::send(self, &mut packets) {
+            return;
+        }
         for (port, bytes, came_ns) in packets {
             self.receive(port, bytes, came_ns);
         }
@@ -505,6 +518,25 @@ impl Switch {
         self.traffic.turns.begin();
         self.let_time_pass(time_ns);
         self.take_outcome()
+    }
+
+    /// Has the hardware device be there, and hold what the state has, before packets come. Nothing for a switch without one.
+    ///
+    /// # Errors
+    /// It cannot be reached, or does not hold that.
+    pub fn reach_device(&mut self) -> Result<(), SwitchError> {
+        attached::reach(self)
+    }
+
+    /// Whether a hardware device is in place of engines and traffic manager.
+    pub fn has_device(&self) -> bool {
+        self.forwarder.device.is_some()
+    }
+
+    /// Brings what control has written to the hardware device, and what frames have changed to the state. A worker does so before it
+    /// answers a request.
+    pub fn settle_device(&mut self) {
+        attached::settle(self);
     }
 
     /// Moves a simulated clock as far as queues need to run empty.
@@ -586,7 +618,7 @@ impl Switch {
 
     /// The name of what runs the program.
     pub fn engine_name(&self) -> &'static str {
-        self.forwarder.engines.name()
+        if self.has_device() { "device" } else { self.forwarder.engines.name() }
     }
 
     /// What compiling took so far, and gave; nothing where there is no compiled code.
@@ -596,7 +628,7 @@ impl Switch {
 
     /// Whether the lookups of tables are counted.
     pub fn counts_lookups(&self) -> bool {
-        self.forwarder.engines.counts_lookups()
+        !self.has_device() && self.forwarder.engines.counts_lookups()
     }
 
     /// Starts to sample what the calling thread does, that often.

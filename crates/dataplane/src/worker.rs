@@ -24,6 +24,7 @@ mod pace;
 mod ports;
 mod relay;
 mod report;
+mod run_error;
 mod scheduled;
 mod schedulers;
 mod spread;
@@ -39,6 +40,7 @@ pub use intake::{DEFAULT_QUANTUM, INTAKE_CLASSES, Intake, IntakeError, MAX_QUANT
 pub use moves::{MAX_DRAIN_TIME, MoveError};
 pub use ports::PortsError;
 pub use report::{BurstReport, PortReport, Report, ReportError, WorkerReport};
+pub use run_error::RunError;
 pub use schedulers::{MAX_SCHEDULED, PlannedPort, ScheduleError};
 pub use spread::Spread;
 pub(crate) use spread::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, payload};
@@ -47,8 +49,8 @@ pub use waiting::{POLL_TIME, Polling};
 
 use crate::links;
 use crate::outcome::Outcome;
-use crate::switch::{Switch, SwitchError};
-use crate::{Clock, DigestMessage, DropReason, PortId, Trace, quotas};
+use crate::switch::Switch;
+use crate::{Clock, DigestMessage, DropReason, PortId, Trace, attached, quotas};
 use arrivals::Arrivals;
 use bursts::Bursts;
 use followers::Followers;
@@ -63,10 +65,10 @@ use millrace_traffic::Plan;
 use outgoing::Outgoing;
 use pace::Pace;
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
-use std::{fmt, io};
 use streams::Streams;
 use waker::Waker;
 pub use waker::{Doorbell, Ringer};
@@ -98,47 +100,6 @@ pub enum Notice {
         error: String,
     },
 }
-
-/// Why a worker cannot be made.
-#[derive(Debug)]
-pub enum RunError {
-    /// The switch cannot have these ports.
-    Switch(SwitchError),
-    /// Two ports have one number.
-    DuplicatePort(PortId),
-    /// A port has neither one queue pair nor as many as there are workers.
-    QueuePairs(PortId, usize),
-    /// No worker, or more than [`MAX_WORKERS`].
-    Workers(usize),
-    /// Ports that replay captures have one worker: the order of all frames is theirs.
-    Simulated,
-    /// Ports that replay captures have the time of these.
-    Clock,
-    /// The operating system refused something.
-    System(io::Error),
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::Switch(error) => error.fmt(f),
-            RunError::DuplicatePort(port) => write!(f, "port {port} is given twice"),
-            RunError::QueuePairs(port, pairs) => {
-                write!(f, "port {port} has {pairs} queue pairs: one is needed, or one for each worker")
-            }
-            RunError::Workers(given) => write!(f, "a switch has 1 to {MAX_WORKERS} workers, not {given}"),
-            RunError::Simulated => f.write_str(
-                "ports that replay captures have one worker, which takes the frames of all in the order of their times",
-            ),
-            RunError::Clock => {
-                f.write_str("ports that replay captures bring their own time: leave the clock out")
-            }
-            RunError::System(error) => write!(f, "cannot make a worker: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
 
 /// How a worker ended.
 #[derive(Debug)]
@@ -314,6 +275,9 @@ impl Worker {
         let simulated = !ports.is_empty() && ports.iter().all(is_simulated);
         if simulated && workers > 1 {
             return Err(RunError::Simulated);
+        }
+        if simulated && !attached::has_this_time(&switch) {
+            return Err(RunError::Device);
         }
         let clock = match (&switch.clock, simulated) {
             (Clock::Followed(_), true) => return Err(RunError::Clock),
@@ -523,6 +487,12 @@ impl Worker {
     }
 
     fn summary(mut self) -> Summary {
+        if self.switch.has_device() {
+            attached::take(&mut self.switch, true);
+            self.switch.settle_device();
+            let outcome = self.switch.take_outcome();
+            self.dispatch(outcome);
+        }
         self.flush();
         let workers = vec![WorkerReport::of(&self)];
         let mut ports = Vec::new();
@@ -576,6 +546,12 @@ impl Worker {
     /// Lets packets go on that wait in the switch for a turn, a time or a link; whether there were any.
     fn let_go_on(&mut self) -> bool {
         links::look(&mut self.switch, &mut self.ports);
+        if self.switch.has_device() {
+            let busy = attached::take(&mut self.switch, false);
+            let outcome = self.switch.take_outcome();
+            self.dispatch(outcome);
+            return busy;
+        }
         let put_off = self.switch.traffic.has_put_off();
         if put_off {
             self.go_on();
@@ -684,7 +660,7 @@ impl Worker {
             true => arrivals.of(received.packets(), &switch.clock, switch.now_ns, &mut ports[at].latest_ns),
             false => arrivals.all_now(),
         };
-        if tells {
+        if tells && !switch.has_device() {
             return self.switch_telling(from, time_ns);
         }
         let Some(mut burst) = received.burst(places) else {

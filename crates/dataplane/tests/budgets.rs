@@ -1,7 +1,8 @@
 //! What packets may cost: bytes, copies, steps, and the time of everybody else. The expected numbers are by hand.
 
 use millrace_dataplane::{
-    DropReason, EngineKind, MIN_PACKET_MEMORY, Outcome, Replica, Request, Switch, SwitchConfig, Worker,
+    DropReason, EngineKind, MIN_PACKET_MEMORY, Outcome, QueueConfig, Replica, Request, Switch, SwitchConfig,
+    Worker,
 };
 use millrace_drivers::{FarEnd, MemoryPort, Next};
 use millrace_pipeline::{Program, text, verify};
@@ -55,7 +56,8 @@ fn packets_that_wait_share_a_budget_of_bytes() {
     let mut long = vec![0; 9000];
     long[..2].copy_from_slice(&[3, 1]);
     let outcomes = EngineKind::HERE.iter().map(|&engine| {
-        let config = SwitchConfig { engine, packet_memory: MIN_PACKET_MEMORY, ..SwitchConfig::default() };
+        let queues = QueueConfig { packet_memory: MIN_PACKET_MEMORY, ..QueueConfig::default() };
+        let config = SwitchConfig { engine, queues, ..SwitchConfig::default() };
         let mut switch = switch(THROUGH, 120, config);
         let frames = || (0..64).map(|_| (0, long.as_slice()));
         let outcome = switch.inject_batch(frames(), 0);

@@ -20,7 +20,7 @@ fn program(clones: bool) -> Arc<Program> {
 }
 
 fn switch(engine: EngineKind, depth: u32, clones: bool) -> Switch {
-    let queues = QueueConfig { priorities: 4, depth, wait_for_links: false };
+    let queues = QueueConfig { priorities: 4, depth, ..QueueConfig::default() };
     let config = SwitchConfig { engine, queues, ..SwitchConfig::default() };
     let mut switch = Switch::new(program(clones), config).unwrap();
     let replicas = || [2, 3].map(|port| Replica { port, rid: 0 }).to_vec();

@@ -341,7 +341,7 @@ fn frames_have_a_longest() {
 #[test]
 fn classes_of_service() {
     let config = SwitchConfig {
-        queues: QueueConfig { priorities: 8, depth: 2, wait_for_links: false },
+        queues: QueueConfig { priorities: 8, depth: 2, ..QueueConfig::default() },
         ..SwitchConfig::default()
     };
     let mut switch = Switch::new(program(THROUGH), config).unwrap();
@@ -370,7 +370,7 @@ fn a_rate_delays_packets_and_time_brings_them() {
 #[test]
 fn configurations_that_cannot_be() {
     let config = SwitchConfig {
-        queues: QueueConfig { priorities: 0, depth: 1, wait_for_links: false },
+        queues: QueueConfig { priorities: 0, depth: 1, ..QueueConfig::default() },
         ..SwitchConfig::default()
     };
     assert!(matches!(Switch::new(program(THROUGH), config), Err(SwitchError::Queues(_))));

@@ -4,10 +4,12 @@ use crate::device::{Event, Shape};
 use crate::limits::{ANSWER_TIME, MAX_FRAME, MAX_WAITING, MAX_WORDS, RECORD_TIME};
 use crate::server::Records;
 use crate::wire::{Refused, ToDevice, ToHost, WireError};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 /// A connection to the server of a device.
@@ -140,6 +142,22 @@ impl Client {
     /// Frames and messages of the device that were lost, as this client did not read them in time.
     pub fn lost(&self) -> (u64, u64) {
         self.lost
+    }
+
+    /// Whether something of what the device says is here already.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Whether the server has said something that was not read, or has ended.
+    pub(crate) fn has_said(&self) -> bool {
+        let mut fds = [PollFd::new(&self.records.stream, PollFlags::IN)];
+        let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+        self.has_waiting() || poll(&mut fds, Some(&none)).is_ok_and(|ready| ready > 0)
+    }
+
+    pub(crate) fn fd(&self) -> RawFd {
+        self.records.stream.as_raw_fd()
     }
 
     fn next_tag(&mut self) -> u32 {

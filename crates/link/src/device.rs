@@ -1,7 +1,9 @@
 //! A hardware device, as the server has it.
 
 use crate::limits::MAX_TEXT;
+use millrace_rtl::map::RegisterAccess;
 use std::fmt;
+use std::os::fd::RawFd;
 
 /// What a device is like.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,6 +89,83 @@ pub trait Device: Send {
     /// # Errors
     /// The device is gone; the server ends.
     fn poll(&mut self, tell: &mut dyn FnMut(Event)) -> Result<(), Fault>;
+
+    /// Reads so many registers from an address on; where a request takes long, as one.
+    ///
+    /// # Errors
+    /// The device did not answer.
+    fn read_many(&mut self, address: u32, words: u32) -> Result<Vec<u32>, Fault> {
+        (0..words).map(|word| self.read(address + 4 * word)).collect()
+    }
+
+    /// Sets registers in this order; where a request takes long, as one.
+    ///
+    /// # Errors
+    /// The device did not answer; some may be set.
+    fn write_many(&mut self, writes: &[(u32, u32)]) -> Result<(), Fault> {
+        writes.iter().try_for_each(|(address, word)| self.write(*address, *word))
+    }
+
+    /// Whether others may use the registers between two requests.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Whether messages come from [`Device::poll`]; else they wait in the queues of the device until its registers are asked.
+    fn tells(&self) -> bool {
+        true
+    }
+
+    /// The time that a device has from outside, in nanoseconds: of a simulation.
+    fn set_time(&mut self, _now_ns: u64) {}
+
+    /// Lets time pass until no frame is in a device that has time of its own; gives what it has to say. Nothing for another one.
+    ///
+    /// # Errors
+    /// The device is gone, or does not come to an end.
+    fn settle(&mut self, _tell: &mut dyn FnMut(Event)) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    /// Whether [`Device::poll`] is to be called again at once: frames are in a device that has time of its own.
+    fn is_busy(&self) -> bool {
+        false
+    }
+
+    /// A descriptor that polls readable when it has something to say.
+    fn poll_fd(&self) -> Option<RawFd> {
+        None
+    }
+
+    /// Frames and messages that it had to say and that were lost on the way.
+    fn lost(&self) -> u64 {
+        0
+    }
+}
+
+/// The registers of a device, for its driver.
+impl RegisterAccess for Box<dyn Device> {
+    type Error = Fault;
+
+    fn read(&mut self, offset: u32) -> Result<u32, Fault> {
+        (**self).read(offset)
+    }
+
+    fn write(&mut self, offset: u32, value: u32) -> Result<(), Fault> {
+        (**self).write(offset, value)
+    }
+
+    fn is_shared(&self) -> bool {
+        (**self).is_shared()
+    }
+
+    fn read_many(&mut self, offset: u32, registers: u32) -> Result<Vec<u32>, Fault> {
+        (**self).read_many(offset, registers)
+    }
+
+    fn write_many(&mut self, writes: &[(u32, u32)]) -> Result<(), Fault> {
+        (**self).write_many(writes)
+    }
 }
 
 /// What a server has counted.

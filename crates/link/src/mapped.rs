@@ -109,6 +109,10 @@ impl Device for Mapped {
     fn poll(&mut self, _tell: &mut dyn FnMut(Event)) -> Result<(), Fault> {
         Ok(())
     }
+
+    fn tells(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use millrace_rtl::map::{MapError, RegisterAccess};
 const MAX_COMING: usize = 256;
 /// Cycles that pass at a look at a device in which frames are.
 const STEPS: u32 = 200;
-/// After so many cycles in which nothing came or left no frame is in a device.
-const QUIET: u32 = 10_000;
+/// Most cycles until a device has come to an end.
+const MAX_SETTLING: u32 = 4_000_000;
 
 /// A simulated device.
 pub struct Simulated {
@@ -20,7 +20,10 @@ pub struct Simulated {
     shape: Shape,
     /// Bytes of the longest frame.
     longest: usize,
+    /// Cycles in which nothing has come or left.
     quiet: u32,
+    /// The cycles that a frame takes at most between two signs of it.
+    passage: u32,
 }
 
 impl std::fmt::Debug for Simulated {
@@ -42,7 +45,34 @@ impl Simulated {
         let (map, options) = (device.register_map(), device.options());
         let ports = u16::try_from(options.ports).unwrap_or(u16::MAX);
         let shape = Shape { name: map.program.clone(), bytes: map.size(), ports };
-        Ok(Simulated { bench, shape, longest: options.frame as usize, quiet: QUIET })
+        let report = device.report();
+        // From its start to its end, to all ports, through the pipelines, and the gaps of random traffic.
+        let beats = 8 * options.frame / options.width;
+        let passage = 2 * (report.latency.all() + report.interval) + 4 * beats + 256;
+        Ok(Simulated { bench, shape, longest: options.frame as usize, quiet: passage, passage })
+    }
+
+    /// Passes a cycle.
+    fn step(&mut self, tell: &mut dyn FnMut(Event)) {
+        let (left, decided) = self.bench.step(&mut |_| true, &mut |_| true);
+        let is_quiet = left.is_empty() && decided.is_empty() && self.bench.waiting() == 0;
+        self.quiet = if is_quiet { self.quiet.saturating_add(1) } else { 0 };
+        for frame in left.into_iter().filter(|frame| !frame.is_bad) {
+            tell(Event::Frame { port: frame.port as u16, bytes: frame.bytes });
+        }
+    }
+
+    fn take_messages(&mut self, tell: &mut dyn FnMut(Event)) -> Result<(), Fault> {
+        loop {
+            let messages = self.bench.take_interrupts();
+            let messages = messages.map_err(|error: MapError<String>| Fault::new(error))?;
+            if messages.is_empty() {
+                return Ok(());
+            }
+            for (kind, word) in messages {
+                tell(Event::Message { kind: kind as u32, bytes: bytes_of(&word) });
+            }
+        }
     }
 }
 
@@ -76,20 +106,27 @@ impl Device for Simulated {
     }
 
     fn poll(&mut self, tell: &mut dyn FnMut(Event)) -> Result<(), Fault> {
-        let steps = if self.quiet < QUIET { STEPS } else { 1 };
-        for _ in 0..steps {
-            let (left, decided) = self.bench.step(&mut |_| true, &mut |_| true);
-            let is_quiet = left.is_empty() && decided.is_empty() && self.bench.waiting() == 0;
-            self.quiet = if is_quiet { self.quiet.saturating_add(1) } else { 0 };
-            for frame in left.into_iter().filter(|frame| !frame.is_bad) {
-                tell(Event::Frame { port: frame.port as u16, bytes: frame.bytes });
+        let steps = if self.is_busy() { STEPS } else { 1 };
+        (0..steps).for_each(|_| self.step(tell));
+        self.take_messages(tell)
+    }
+
+    fn set_time(&mut self, now_ns: u64) {
+        self.bench.set_now(now_ns);
+    }
+
+    fn settle(&mut self, tell: &mut dyn FnMut(Event)) -> Result<(), Fault> {
+        for _ in 0..MAX_SETTLING {
+            if self.quiet >= self.passage {
+                return self.take_messages(tell);
             }
+            self.step(tell);
         }
-        let messages = self.bench.take_interrupts().map_err(|error: MapError<String>| Fault::new(error))?;
-        for (kind, word) in messages {
-            tell(Event::Message { kind: kind as u32, bytes: bytes_of(&word) });
-        }
-        Ok(())
+        Err(Fault::new(format_args!("frames are in the device after {MAX_SETTLING} cycles (MAX_SETTLING)")))
+    }
+
+    fn is_busy(&self) -> bool {
+        self.quiet < self.passage
     }
 }
 

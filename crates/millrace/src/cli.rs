@@ -1,5 +1,6 @@
 //! The command line as it is written.
 
+use crate::attachment::HardwareArgs;
 use crate::chassis::ChassisCommand;
 use crate::cores::WorkerArgs;
 use crate::ctl::CtlCommand;
@@ -240,6 +241,8 @@ pub(crate) enum Engine {
     Auto,
     /// A simulation of the program's hardware, for one worker
     Rtl,
+    /// A whole hardware device, for `run` and `stf`: simulated, or where --device-at says
+    Device,
 }
 
 /// What simulates hardware.
@@ -260,12 +263,23 @@ impl Engine {
             (Engine::Auto, Simulator::InProcess) => Ok(EngineKind::Fastest),
             (Engine::Rtl, Simulator::InProcess) => Ok(EngineKind::Rtl),
             (Engine::Rtl, Simulator::Verilator) => Ok(EngineKind::Verilated),
+            (Engine::Device, Simulator::InProcess) => {
+                Err(Failure::Usage("--engine device is for `run PROG` and `stf`".into()))
+            }
             _ => Err(Failure::Usage("--sim is for --engine rtl".into())),
         }
     }
 }
 
 impl RunningArgs {
+    /// The engine of a command that can have a hardware device in its place: with one, the engine that is not asked for anything.
+    pub(crate) fn kind_or_device(&self) -> Result<EngineKind, Failure> {
+        match (self.engine, self.sim) {
+            (Engine::Device, Simulator::InProcess) => Ok(EngineKind::Interp),
+            _ => self.kind(),
+        }
+    }
+
     pub(crate) fn kind(&self) -> Result<EngineKind, Failure> {
         self.engine.kind(self.sim)
     }
@@ -374,6 +388,8 @@ pub(crate) struct StfArgs {
     pub(crate) tests: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) running: RunningArgs,
+    #[command(flatten)]
+    pub(crate) hardware: HardwareArgs,
 }
 
 #[derive(Debug, Args)]
@@ -427,6 +443,8 @@ pub(crate) struct RunArgs {
     pub(crate) log: LogArgs,
     #[command(flatten)]
     pub(crate) running: RunningArgs,
+    #[command(flatten)]
+    pub(crate) hardware: HardwareArgs,
 }
 
 impl RunArgs {

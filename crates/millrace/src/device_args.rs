@@ -1,6 +1,6 @@
 //! Options that say what a hardware device is like.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, FromArgMatches, ValueEnum};
 use millrace_rtl::DeviceOptions;
 use millrace_rtl::device::Link;
 use millrace_rtl::map::Bus;
@@ -54,6 +54,26 @@ enum BusKind {
 }
 
 impl DeviceArgs {
+    /// From words as `ports=4,width=128`, each an option with its value.
+    pub(crate) fn of_words(words: &str) -> Result<DeviceArgs, String> {
+        let words = words.split(',').filter(|word| !word.is_empty()).map(|word| format!("--{}", word.trim()));
+        let command = DeviceArgs::augment_args(Command::new("device").no_binary_name(true));
+        let command = command.disable_help_flag(true);
+        let parsed =
+            command.try_get_matches_from(words).and_then(|found| DeviceArgs::from_arg_matches(&found));
+        // Its first line, without `error: `.
+        parsed.map_err(|error| {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default();
+            line.trim_start_matches("error: ").replace("--", "")
+        })
+    }
+
+    /// How many ports, if that was given.
+    pub(crate) fn ports(&self) -> Option<u32> {
+        self.ports
+    }
+
     pub(crate) fn options(&self) -> DeviceOptions {
         let usual = DeviceOptions::default();
         let link = match self.link {

@@ -5,6 +5,7 @@
 //! whatever happened.
 
 mod added_ports;
+mod attachment;
 mod bench;
 mod bounds;
 mod capture;

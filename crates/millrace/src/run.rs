@@ -12,8 +12,8 @@ use crate::source::load_any;
 use crate::stories::Stories;
 use crate::terminal::Terminal;
 use crate::{
-    captures, demo, grpc, inputs, logging, mode, nanomsg, observe, plugins, progress, snmp, statistics, tc,
-    thrift,
+    attachment, captures, demo, grpc, inputs, logging, mode, nanomsg, observe, plugins, progress, snmp,
+    statistics, tc, thrift,
 };
 use millrace_chassis::{Instance, Listener, Making, Modes, Pipeline, Programs, empty_program};
 use millrace_compile::{check_port, set_drop_port};
@@ -245,12 +245,14 @@ fn config(args: &RunArgs, clock: Clock, plugins: &plugins::Loaded) -> Result<Swi
         priorities: args.queues.priorities,
         depth: args.queues.queue_depth,
         wait_for_links: args.queues.wait_for_links,
+        packet_memory: (args.queues.packet_memory as usize).saturating_mul(1 << 20),
     };
     Ok(SwitchConfig {
-        engine: args.running.kind()?,
+        engine: args.running.kind_or_device()?,
+        // Without a program nothing passes, until a controller brings one.
+        device: attachment::of_run(args)?.filter(|_| args.program.is_some()),
         queues,
         count_lookups: args.metrics.metrics.is_some(),
-        packet_memory: (args.queues.packet_memory as usize).saturating_mul(1 << 20),
         clock,
         plugins: plugins.host.clone(),
         ..SwitchConfig::default()
@@ -260,7 +262,8 @@ fn config(args: &RunArgs, clock: Clock, plugins: &plugins::Loaded) -> Result<Swi
 /// How the programs are made that clients bring.
 fn making(args: &RunArgs, chains: Option<ProgramChains>, modes: Modes) -> Result<Making, Failure> {
     Ok(Making {
-        engine: args.running.kind()?,
+        engine: args.running.kind_or_device()?,
+        device: attachment::of_run(args)?,
         count_lookups: args.metrics.metrics.is_some(),
         drop_port: args.drop_port,
         chains,
@@ -281,6 +284,8 @@ fn set_up(instance: &mut Instance, args: &RunArgs, name: &str, plans: Option<Str
     if Stories::are_wanted(&args.log) {
         worker.tell_stories();
     }
+    let reached = worker.switch_mut().reach_device();
+    reached.map_err(|error| Failure::Failed(error.to_string()))?;
     let engine = worker.switch_mut().engine_name();
     info!(program = name, version = env!("CARGO_PKG_VERSION"), engine, "start");
     args.ports.iter().for_each(|port| info!(port = port.to_string(), "port up"));

@@ -49,7 +49,9 @@ fn test(
             return Ok(json!({ "file": name, "ok": false, "failures": failures }));
         }
     };
-    let config = SwitchConfig { engine: args.running.kind()?, ..SwitchConfig::default() };
+    let engine = args.running.kind_or_device()?;
+    let device = args.hardware.for_test(args.running.engine, test.ports())?;
+    let config = SwitchConfig { engine, device, ..SwitchConfig::default() };
     let report =
         run(&text, &test, Arc::clone(program), config).map_err(|error| Failure::Failed(error.to_string()))?;
     for failure in &report.failures {

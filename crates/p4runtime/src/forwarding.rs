@@ -11,7 +11,7 @@ use millrace_state::TablesHandle;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{
     Notify, OnceCell, OwnedRwLockReadGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
     SemaphorePermit,
@@ -111,10 +111,17 @@ pub(crate) struct Loaded {
 /// Where a program is.
 #[derive(Debug)]
 pub(crate) enum Target {
-    /// It runs. The handle on its tables is there once the worker was asked for it.
-    Running(Control, OnceCell<TablesHandle>),
+    /// It runs. What it is found to be is there once the worker was asked for it.
+    Running(Control, OnceCell<Running>),
     /// It does not run yet, and takes writes already.
     Waiting(Box<Mutex<Switch>>),
+}
+
+/// What a program that runs is found to be.
+#[derive(Debug)]
+pub(crate) struct Running {
+    tables: TablesHandle,
+    has_device: bool,
 }
 
 impl Forwarding {
@@ -201,10 +208,7 @@ impl Target {
     /// The program's tables, which any thread may read and write while it runs.
     pub(crate) async fn tables(&self) -> Result<TablesHandle, Status> {
         match self {
-            Target::Running(control, tables) => {
-                let handle = async || Ok(request(control, Request::Look).await?.tables);
-                tables.get_or_try_init(handle).await.cloned()
-            }
+            Target::Running(control, running) => Ok(looked(control, running).await?.tables.clone()),
             Target::Waiting(switch) => {
                 Ok(switch.lock().unwrap_or_else(PoisonError::into_inner).state().handle())
             }
@@ -223,11 +227,57 @@ impl Target {
         }
     }
 
+    /// Has a hardware device hold what was written, and tables what it has counted; why the device cannot be reached, if it cannot.
+    /// Nothing where there is none.
+    pub(crate) async fn settle(&self) -> Result<Option<String>, Status> {
+        match self {
+            Target::Running(control, running) if looked(control, running).await?.has_device => {
+                let device = request(control, Request::Look).await?.device;
+                Ok(device.and_then(|device| device.unreachable))
+            }
+            Target::Running(..) | Target::Waiting(_) => Ok(None),
+        }
+    }
+
+    /// The same for a write, which waits up to [`REACHED_WITHIN`] for a device that is looked for.
+    ///
+    /// # Errors
+    /// The device cannot be reached.
+    pub(crate) async fn settle_write(&self) -> Result<(), Status> {
+        let begun = Instant::now();
+        while let Some(why) = self.settle().await? {
+            if begun.elapsed() >= REACHED_WITHIN {
+                return Err(Status::unavailable(why));
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        Ok(())
+    }
+
     /// The time of the switch.
     pub(crate) async fn now_ns(&self) -> Result<u64, Status> {
         Ok(self.ask(Request::Look).await?.now_ns)
     }
+
+    /// The time until which it is known which entries were hit.
+    pub(crate) async fn hits_until_ns(&self) -> Result<u64, Status> {
+        Ok(self.ask(Request::Look).await?.hits_until_ns())
+    }
 }
+
+/// What a program is found to be, asked for once.
+async fn looked<'a>(control: &Control, running: &'a OnceCell<Running>) -> Result<&'a Running, Status> {
+    let look = async || {
+        let moment = request(control, Request::Look).await?;
+        Ok(Running { tables: moment.tables, has_device: moment.device.is_some() })
+    };
+    running.get_or_try_init(look).await
+}
+
+/// How long a write waits for a hardware device: longer than a switch takes to look for one again.
+const REACHED_WITHIN: Duration = Duration::from_secs(1);
+/// Between two looks at whether it is there.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// How long to wait before a worker with too many requests is asked again.
 const BUSY: Duration = Duration::from_millis(1);

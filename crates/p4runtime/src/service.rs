@@ -218,13 +218,17 @@ async fn write_all(device: &Device, request: WriteRequest, metadata: u32) -> Res
         let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
         matches!(entity, Some(Entity::DigestEntry(_)))
     });
+    loaded.target.settle_write().await?;
     loaded.is_written = true;
     device.changed.notify_one();
     let results = write::write(loaded, &device.ports, &request.role, request.updates, atomicity).await?;
     if digests && !saved {
         let _ = device.events.send(Event::Configure(loaded.shadow.digests.clone())).await;
     }
-    batch_status(&results, "Write failure.", metadata)
+    batch_status(&results, "Write failure.", metadata)?;
+    loaded.target.settle_write().await.map_err(|status| {
+        Status::unavailable(format!("written, for when the device is reached: {}", status.message()))
+    })
 }
 
 /// Does what a client asks to be done with a program, if its role may.
@@ -259,6 +263,8 @@ async fn read_all(
     let (_permit, forwarding) = device.forwarding.read_long().await;
     has_memory(HEADROOM)?;
     let loaded = forwarding.current()?;
+    // Of a device that is gone what was known last is read.
+    let _ = loaded.target.settle().await;
     let (ports, role, lock) = (&device.ports, &request.role, &device.forwarding);
     let reader = Reader { loaded, ports, role, config, out, lock };
     let mut results = Vec::with_capacity(request.entities.len());

@@ -112,23 +112,24 @@ pub(crate) async fn idle(device: Arc<Device>) {
 }
 
 async fn expired(active: &mut Loaded) -> Result<Vec<(TableId, EntryView)>, tonic::Status> {
-    let now_ns = active.target.now_ns().await?;
+    // Of an entry that a device may have hit since it was asked nothing is said yet.
+    let until_ns = active.target.hits_until_ns().await?;
     let handle = active.target.tables().await?;
     let tables = handle.lock();
     let timers = &mut active.shadow.timers;
     let mut expired = Vec::new();
     for _ in 0..IDLE_CHUNK {
-        let Some((table, index)) = timers.pop(now_ns) else { break };
+        let Some((table, index)) = timers.pop(until_ns) else { break };
         let Some(view) = tables.entry(table, index).filter(|view| view.idle_timeout_ns != 0) else {
             continue;
         };
         let due_ns = view.last_hit_ns.saturating_add(view.idle_timeout_ns);
-        if due_ns > now_ns {
+        if due_ns > until_ns {
             timers.set(table, index, due_ns);
             continue;
         }
         // It is told of again when it stays idle for as long again.
-        timers.set(table, index, now_ns.saturating_add(view.idle_timeout_ns));
+        timers.set(table, index, until_ns.saturating_add(view.idle_timeout_ns));
         expired.push((table, view));
     }
     Ok(expired)

@@ -88,12 +88,18 @@ pub(crate) fn software_ports(
     (ports, bank)
 }
 
-/// The port of the bank.
-pub(crate) fn bank_port(program: &Program) -> SoftwarePort {
-    let mut object = "bank".to_owned();
+/// The name of something that software reaches and that is no object of the program: another one than theirs.
+pub(crate) fn name_of(program: &Program, what: &str) -> String {
+    let mut object = what.to_owned();
     while names(program).any(|name| name == object) {
         object.push('_');
     }
+    object
+}
+
+/// The port of the bank.
+pub(crate) fn bank_port(program: &Program) -> SoftwarePort {
+    let object = name_of(program, "bank");
     SoftwarePort { object, kind: PortKind::Bank, words: 1, width: 2, readable: true, writable: true }
 }
 

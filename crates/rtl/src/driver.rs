@@ -20,6 +20,21 @@ pub trait SoftwareAccess {
     /// The device cannot be reached.
     fn write(&mut self, port: usize, address: u64, word: &Bits) -> Result<(), Self::Error>;
 
+    /// Writes words of a port in this order; where a request takes long, with few of them.
+    ///
+    /// # Errors
+    /// The device cannot be reached; some may be written.
+    fn write_many(
+        &mut self,
+        port: usize,
+        words: &mut dyn Iterator<Item = (u64, &Bits)>,
+    ) -> Result<(), Self::Error> {
+        for (address, word) in words {
+            self.write(port, address, word)?;
+        }
+        Ok(())
+    }
+
     /// Reads words, each by its port and address, in this order for each port.
     ///
     /// # Errors
@@ -115,6 +130,15 @@ impl Driver {
         self.groups.as_mut().map_or(Ok(()), |words| words.set(groups))
     }
 
+    /// Says which multicast groups and clone sessions there are; the next update writes them together with tables. A device that clones
+    /// nothing needs no sessions.
+    ///
+    /// # Errors
+    /// They are more than the device holds; those before stay.
+    pub fn set_replication(&mut self, groups: &Groups, sessions: &Sessions) -> Result<(), TooMany> {
+        self.groups.as_mut().map_or(Ok(()), |words| words.set_needed(groups, sessions))
+    }
+
     /// Says which clone sessions there are; the next update writes them together with tables.
     ///
     /// # Errors
@@ -172,9 +196,8 @@ impl Driver {
         for turn in 0..2 {
             let other = !self.bank;
             for (port, words) in changes {
-                for (address, word) in words {
-                    device.write(*port, address + u64::from(other), word)?;
-                }
+                let mut words = words.iter().map(|(address, word)| (address + u64::from(other), word));
+                device.write_many(*port, &mut words)?;
             }
             if turn == 0 && !changes.is_empty() {
                 self.bank = other;
@@ -185,17 +208,16 @@ impl Driver {
         let mut wrote = !changes.is_empty();
         for ((port, object), changes) in self.objects.iter_mut().zip(objects) {
             let Some(changes) = changes else { continue };
-            for (address, word) in &changes.words {
-                device.write(*port, *address, word)?;
-                wrote = true;
-            }
+            wrote |= !changes.words.is_empty();
+            device.write_many(*port, &mut changes.words.iter().map(|(address, word)| (*address, word)))?;
             object.wrote(changes);
         }
         Ok(wrote)
     }
 
     /// Reads what frames have made of counters, meters and registers since this was asked last, and brings it to the objects of the
-    /// switch.
+    /// switch. A hit counts as one of the time by `clock` when all hits that were read are set back: a frame that hits the entry between
+    /// the two leaves no other sign.
     ///
     /// # Errors
     /// The device cannot be reached; what was not brought is the next time.
@@ -203,9 +225,17 @@ impl Driver {
         &mut self,
         objects: &mut Objects<'_>,
         device: &mut D,
+        clock: &dyn Fn() -> u64,
     ) -> Result<(), D::Error> {
         self.objects().for_each(Synced::touch_all);
-        self.read_touched(objects, device)
+        self.read_touched(objects, device, clock)
+    }
+
+    /// Has entries that the device has got since this was asked last count as hit now; after [`Driver::forget`] all: frames may have hit
+    /// them while nobody looked.
+    pub fn hit_unseen(&mut self, objects: &mut Objects<'_>) {
+        let now_ns = objects.now_ns;
+        self.objects().for_each(|object| object.hit_unseen(objects.state, now_ns));
     }
 
     /// Takes the digests and lines that wait, and how many were lost.
@@ -232,11 +262,12 @@ impl Driver {
         self.objects.iter().any(|(_, object)| object.is_touched())
     }
 
-    /// Reads what frames have asked for, and brings it to the objects of the switch.
+    /// Reads what frames have asked for, and brings it to the objects of the switch, at the time when that was read.
     pub(crate) fn read_touched<D: SoftwareAccess>(
         &mut self,
         objects: &mut Objects<'_>,
         device: &mut D,
+        clock: &dyn Fn() -> u64,
     ) -> Result<(), D::Error> {
         let addresses: Vec<Vec<u64>> = self.objects.iter().map(|(_, object)| object.to_read()).collect();
         let ports = self.objects.iter().map(|(port, _)| *port);
@@ -245,8 +276,15 @@ impl Driver {
             .flat_map(|(port, addresses)| addresses.iter().map(move |address| (port, *address)))
             .collect();
         let mut read = device.read(&all)?.into_iter();
-        for ((_, object), addresses) in self.objects.iter_mut().zip(addresses) {
-            object.bring(addresses.into_iter().zip(&mut read).collect(), objects);
+        let read: Vec<Vec<(u64, Bits)>> =
+            addresses.into_iter().map(|addresses| addresses.into_iter().zip(&mut read).collect()).collect();
+        let not_hit = Bits::zero(1);
+        for ((port, object), read) in self.objects.iter().zip(&read) {
+            device.write_many(*port, &mut object.hit(read).into_iter().map(|cell| (cell, &not_hit)))?;
+        }
+        objects.now_ns = clock();
+        for ((_, object), read) in self.objects.iter_mut().zip(read) {
+            object.bring(read, objects);
         }
         Ok(())
     }

@@ -223,7 +223,7 @@ pub(crate) fn parameters_port(program: &Program, hash: HashId) -> String {
 /// The name of the object that an access is to.
 pub(crate) fn object<'a>(program: &'a Program, unit: &Unit) -> &'a str {
     match unit {
-        Unit::Lookup(table) | Unit::CountDirect(table) | Unit::MeterDirect(table) => {
+        Unit::Lookup(table) | Unit::Hit(table) | Unit::CountDirect(table) | Unit::MeterDirect(table) => {
             &program.tables[*table].name
         }
         Unit::Member(set) => &program.value_sets[*set].name,

@@ -156,6 +156,14 @@ impl GroupWords {
         self.set_all(&groups, sessions)
     }
 
+    /// Both; no sessions where nothing clones.
+    pub(crate) fn set_needed(&mut self, groups: &Groups, sessions: &Sessions) -> Result<(), TooMany> {
+        match self.sessions {
+            Some(_) => self.set_all(groups, sessions),
+            None => self.set_all(groups, &Sessions::new()),
+        }
+    }
+
     fn set_all(&mut self, groups: &Groups, sessions: &Sessions) -> Result<(), TooMany> {
         let held = if self.sessions.is_some() { SESSIONS } else { 0 };
         if let Some(session) = sessions.keys().find(|session| **session >= held) {

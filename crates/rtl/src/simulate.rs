@@ -253,10 +253,9 @@ impl Simulation {
         const DONE: u32 = 12;
         if self.driver.is_touched() {
             (0..DONE).for_each(|_| self.model.step());
-            match self
-                .driver
-                .read_touched(objects, &mut Attached { pins: &self.pins, model: &mut self.model })
-            {
+            let now_ns = objects.now_ns;
+            let mut device = Attached { pins: &self.pins, model: &mut self.model };
+            match self.driver.read_touched(objects, &mut device, &|| now_ns) {
                 Ok(()) => {}
                 Err(never) => match never {},
             }
@@ -282,7 +281,7 @@ impl Simulation {
             return None;
         }
         // Software knows an entry by its index.
-        if let Unit::CountDirect(table) | Unit::MeterDirect(table) = unit
+        if let Unit::Hit(table) | Unit::CountDirect(table) | Unit::MeterDirect(table) = unit
             && let Some(numbers) = self.driver.numbers(*table)
             && let Some((number, _)) = inputs.first_mut()
         {

@@ -86,8 +86,10 @@ pub(crate) fn aligned(
         let groups = groups(dataflow, conditions, accesses, |_, _| true);
         let last = |group: &Vec<usize>| group.iter().map(|at| access[*at]).max().unwrap_or(0);
         let end = groups.iter().map(last).max().unwrap_or(0);
-        let follows =
-            matches!(object, ObjectKey::Counter(_) | ObjectKey::DirectCounter(_) | ObjectKey::Messages);
+        let follows = matches!(
+            object,
+            ObjectKey::Counter(_) | ObjectKey::DirectCounter(_) | ObjectKey::Hits(_) | ObjectKey::Messages
+        );
         for (before, group) in groups.iter().rev().enumerate() {
             let target = match follows {
                 true => last(group).max(end.saturating_sub(before as u32)),
@@ -127,6 +129,8 @@ fn interval(object: ObjectKey, slots: &[Slot]) -> u32 {
             own.max((writes.1 + 1).saturating_sub(answers.0)).max(answers.1.saturating_sub(writes.0))
         }
         ObjectKey::Meter(_) | ObjectKey::DirectMeter(_) => all.1 - all.0 + METER_INTERVAL,
-        ObjectKey::Counter(_) | ObjectKey::DirectCounter(_) | ObjectKey::Messages => all.1 - all.0 + 1,
+        ObjectKey::Counter(_) | ObjectKey::DirectCounter(_) | ObjectKey::Hits(_) | ObjectKey::Messages => {
+            all.1 - all.0 + 1
+        }
     }
 }

@@ -132,6 +132,8 @@ pub enum Unit {
     Lookup(TableId),
     /// Asks whether keys are a member of a value set: 1 bit.
     Member(ValueSetId),
+    /// Notes that a frame has hit an entry of a table whose entries have idle timeouts: entry.
+    Hit(TableId),
     /// Counts: index, bytes.
     Count(CounterId),
     /// Counts in an entry: entry, bytes.
@@ -223,6 +225,7 @@ impl Unit {
         match self {
             Unit::Lookup(_) => "table",
             Unit::Member(_) => "value_set",
+            Unit::Hit(_) => "hit",
             Unit::Count(_) | Unit::CountDirect(_) => "count",
             Unit::Meter(_) | Unit::MeterDirect(_) => "meter",
             Unit::RegisterRead(_) => "read",
@@ -240,7 +243,8 @@ impl Unit {
             Unit::RegisterRead(_) => 2,
             Unit::Meter(_) | Unit::MeterDirect(_) => METER_LATENCY,
             Unit::Random => RANDOM_LATENCY,
-            Unit::Count(_)
+            Unit::Hit(_)
+            | Unit::Count(_)
             | Unit::CountDirect(_)
             | Unit::RegisterWrite(_)
             | Unit::Digest(_)
@@ -253,6 +257,7 @@ impl Unit {
         match self {
             Unit::Lookup(table) => ObjectKey::Table(*table),
             Unit::Member(set) => ObjectKey::ValueSet(*set),
+            Unit::Hit(table) => ObjectKey::Hits(*table),
             Unit::Count(counter) => ObjectKey::Counter(*counter),
             Unit::CountDirect(table) => ObjectKey::DirectCounter(*table),
             Unit::Meter(meter) => ObjectKey::Meter(*meter),
@@ -283,6 +288,8 @@ impl Unit {
 pub(crate) enum ObjectKey {
     Table(TableId),
     ValueSet(ValueSetId),
+    /// Which entries of a table were hit.
+    Hits(TableId),
     Counter(CounterId),
     DirectCounter(TableId),
     Meter(MeterId),

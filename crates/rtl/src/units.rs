@@ -44,6 +44,10 @@ impl Objects<'_> {
                 let keys: Vec<Bits> = inputs.iter().map(|(bits, _)| bits.clone()).collect();
                 Bits::new(1, u128::from(self.state.is_member(*set, &keys)))
             }
+            Unit::Hit(table) => {
+                self.state.record(*table, EntryIndex(number(0) as u32), self.now_ns);
+                return None;
+            }
             Unit::Count(counter) => {
                 self.state.count(*counter, number(0), number(1));
                 return None;

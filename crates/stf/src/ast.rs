@@ -170,4 +170,12 @@ impl Test {
             _ => None,
         })
     }
+
+    /// The ports by which frames come in or are expected.
+    pub fn ports(&self) -> impl Iterator<Item = u32> {
+        self.statements.iter().filter_map(|(statement, _)| match statement {
+            Statement::Packet { port, .. } | Statement::Expect { port, .. } => Some(*port),
+            _ => None,
+        })
+    }
 }

@@ -129,6 +129,7 @@ impl<W: FnMut(&Outcome)> Runner<'_, W> {
                 tables.into_iter().for_each(|table| self.switch.state().tables().clear(table));
             }
             Statement::CheckCounter { counter, index, check } => {
+                self.switch.settle_device();
                 let (found, name) = self.counter(counter, index)?;
                 if let Some((counted, comparison, wanted)) = check {
                     let (found, unit) = match counted {
@@ -240,6 +241,7 @@ impl<W: FnMut(&Outcome)> Runner<'_, W> {
     /// Runs a runtime command; its place is moved to where the statement stands.
     fn command(&mut self, at: &Range<usize>) -> Result<(), Refusal> {
         let mut result = Ok(());
+        self.switch.settle_device();
         let handle = self.switch.state().handle();
         let mut tables = handle.lock();
         let mut executor = Executor::new(self.switch, &mut tables);

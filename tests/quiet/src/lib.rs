@@ -19,6 +19,23 @@ pub struct Quiet {
     worker: Option<JoinHandle<Summary>>,
 }
 
+/// The environment variable that names what runs the programs of switches in tests of clients.
+pub const ENGINE: &str = "MILLRACE_TEST_ENGINE";
+
+/// What runs the programs of switches in tests of clients: as `run --engine` has it in [`ENGINE`], else the fastest.
+///
+/// # Panics
+/// No engine has that name.
+pub fn engine() -> EngineKind {
+    match std::env::var(ENGINE).as_deref() {
+        Err(_) | Ok("" | "auto") => EngineKind::Fastest,
+        Ok("interp") => EngineKind::Interp,
+        Ok("jit") => EngineKind::Jit,
+        Ok("rtl") => EngineKind::Rtl,
+        Ok(other) => panic!("{ENGINE}: no engine is called {other}"),
+    }
+}
+
 impl Quiet {
     /// Starts one.
     ///
@@ -36,7 +53,7 @@ impl Quiet {
     pub fn set_up(set_up: impl FnOnce(&mut Switch)) -> Quiet {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(ALL);
         let checked = check(Source::Path(&path), Standard::P4_16, &Options::default());
-        let config = SwitchConfig { engine: EngineKind::Fastest, ..SwitchConfig::default() };
+        let config = SwitchConfig { engine: engine(), ..SwitchConfig::default() };
         let mut switch = Switch::new(checked.lower().unwrap(), config).unwrap();
         set_up(&mut switch);
         let worker = Worker::new(switch, [1, 2].map(|number| (number, quiet_port())).into()).unwrap();

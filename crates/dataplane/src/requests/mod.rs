@@ -15,7 +15,7 @@ pub(crate) use several::serve_all;
 
 use crate::replication::{NodeHandle, Replica, Replication, ReplicationError, Session};
 use crate::switch::{Switch, SwitchError};
-use crate::{PortCounters, PortId, QueueError, Quotas};
+use crate::{DeviceMoment, PortCounters, PortId, QueueError, Quotas, attached};
 use millrace_engine::Statistics;
 use millrace_pipeline::{Bits, CrcParameters, EntryMatch, HashId, MeterId, Program, RegisterId, ValueSetId};
 use millrace_state::{
@@ -149,11 +149,18 @@ pub struct Moment {
     pub values: Vec<u64>,
     /// Why the interpreter runs the program although compiled code was asked for ([`Switch::without_code`]).
     pub without_code: Option<String>,
+    /// The hardware device, if one is in place of engines and traffic manager.
+    pub device: Option<DeviceMoment>,
     /// What compiling it took so far, and gave ([`Switch::compile_statistics`]).
     pub compiled: Statistics,
 }
 
 impl Moment {
+    /// Until when it is known which entries were hit.
+    pub fn hits_until_ns(&self) -> u64 {
+        self.device.as_ref().map_or(self.now_ns, |device| device.hits_until_ns)
+    }
+
     pub(crate) fn of(switch: &Switch) -> Moment {
         let state = switch.state();
         Moment {
@@ -163,6 +170,7 @@ impl Moment {
             largest_port: switch.counters().ports().map(|(port, _)| port).max(),
             values: switch.program().value_sets.keys().map(|set| state.values(set).count() as u64).collect(),
             without_code: switch.without_code().map(str::to_owned),
+            device: attached::moment(switch),
             compiled: switch.compile_statistics(),
         }
     }
@@ -182,10 +190,12 @@ pub(crate) fn serve(switch: &mut Switch, request: Request) {
         Request::Group(id, to) => to.give(switch.replication().copies(id)),
         Request::Session(id, to) => to.give(switch.replication().session(id).cloned()),
         Request::Replicate(writes, to) => {
-            let groups = switch.replication_mut();
-            to.give(writes.into_iter().map(|write| groups.write(write)).collect());
+            let mut done = |write| attached::write_groups(switch, |groups| groups.write(write));
+            to.give(writes.into_iter().map(&mut done).collect());
         }
-        Request::Node(write, to) => to.give(switch.replication_mut().write_node(write)),
+        Request::Node(write, to) => {
+            to.give(attached::write_groups(switch, |groups| groups.write_node(write)))
+        }
         Request::SetQuotas(quotas, to) => {
             switch.set_quotas(quotas);
             to.give(());

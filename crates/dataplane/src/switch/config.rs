@@ -1,8 +1,7 @@
 //! How a switch is set up, and why it cannot be.
 
 use super::KnownPorts;
-use crate::budget::DEFAULT_PACKET_MEMORY;
-use crate::{Clock, QueueConfig, QueueError, Quotas};
+use crate::{Attachment, Clock, QueueConfig, QueueError, Quotas};
 use millrace_engine::{Compiler, EngineError, EngineKind};
 use millrace_midend::Cancel;
 use millrace_state::{BuildError, PluginHost};
@@ -25,9 +24,6 @@ pub struct SwitchConfig {
     pub queues: QueueConfig,
     /// How often a packet may begin ingress or be cloned in egress: one more and it is dropped.
     pub max_passes: u32,
-    /// Bytes that packets may take while they wait in the switch, with all their copies; at least
-    /// [`crate::MIN_PACKET_MEMORY`].
-    pub packet_memory: usize,
     /// What it cannot exceed. Of a program that may take over from one that runs, those of that one hold.
     pub quotas: Quotas,
     /// The clock. A worker has its own, unless this one [is followed](Clock::Followed).
@@ -36,6 +32,8 @@ pub struct SwitchConfig {
     pub seed: u64,
     /// What runs the program.
     pub engine: EngineKind,
+    /// The hardware device in place of engine and traffic manager; none: these.
+    pub device: Option<Attachment>,
     /// Whether compiled code counts the lookups of tables. (The interpreter always does.)
     pub count_lookups: bool,
     /// Whether somebody still waits for the switch to be made. To be settled before it runs.
@@ -47,18 +45,18 @@ pub struct SwitchConfig {
 }
 
 impl Default for SwitchConfig {
-    /// Any port, one queue each, 128 passes, [`DEFAULT_PACKET_MEMORY`], no quotas, a simulated clock at 0, seed 0, the reference interpreter; lookups
+    /// Any port, one queue each, 128 passes, [`crate::DEFAULT_PACKET_MEMORY`], no quotas, a simulated clock at 0, seed 0, the reference interpreter; lookups
     /// are not counted.
     fn default() -> SwitchConfig {
         SwitchConfig {
             ports: KnownPorts::Any,
             queues: QueueConfig::default(),
             max_passes: 128,
-            packet_memory: DEFAULT_PACKET_MEMORY,
             quotas: Quotas::default(),
             clock: Clock::simulated(),
             seed: 0,
             engine: EngineKind::Interp,
+            device: None,
             count_lookups: false,
             cancel: Cancel::default(),
             plugins: None,

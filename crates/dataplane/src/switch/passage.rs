@@ -6,7 +6,7 @@ use crate::flight::{Arrival, Departure, Kept, Origin};
 use crate::outcome::Outcome;
 use crate::trace::{Fate, JourneyId, JourneyKind};
 use crate::tracer::hex;
-use crate::{DropReason, PortId, burst, ecn, egress, ingress, quotas};
+use crate::{DropReason, PortId, attached, burst, ecn, egress, ingress, quotas};
 use millrace_engine::Context;
 use millrace_frames::{MAX_FRAME, Service};
 use millrace_pipeline::PacketPath;
@@ -23,6 +23,8 @@ impl Switch {
         let begun = Instant::now();
         let program = Arc::clone(&self.forwarder.program);
         self.now_ns = self.clock.now_ns();
+        attached::take(self, true);
+        self.settle_device();
         loop {
             self.take_all_turns(begun, None);
             let Some((departure, stay)) = self.traffic.queues.pop_any() else { break };
@@ -63,6 +65,7 @@ impl Switch {
         // Code that cannot be made is not missed: packets go by the class 0 then.
         let _ = self.tell_classes(!self.traffic.plans.is_empty());
         self.serve_plans();
+        attached::inherit(self, next);
         if let Some(act) = next.take_at_exchange() {
             act();
         }

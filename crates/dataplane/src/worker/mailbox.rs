@@ -148,6 +148,10 @@ pub(super) fn take_messages(worker: &mut Worker) {
 fn take(worker: &mut Worker, message: Message) {
     // The time that it takes is not the packets'.
     worker.pace.rest();
+    if !worker.mailbox.is_paused() {
+        // What is written in a pause goes to a device as a whole.
+        worker.switch.settle_device();
+    }
     match message {
         Message::Switch(Request::Pause(to)) => {
             worker.mailbox.pauses += 1;

@@ -1,7 +1,7 @@
 //! What a worker does when a round found nothing: it looks again at once, or sleeps until something comes.
 
 use super::{Worker, schedulers};
-use crate::links;
+use crate::{attached, links};
 use millrace_drivers::wait_readable;
 use rustix::thread::set_current_timer_slack;
 use std::fmt;
@@ -101,7 +101,11 @@ pub(super) fn wait(worker: &mut Worker) {
             None => return,
         }
     }
-    let timeout = until_due(worker).into_iter().chain(held).min();
+    let device = worker.switch.forwarder.device.as_mut();
+    // Control writes without a word to the worker.
+    let look = device.is_some().then_some(attached::LOOK);
+    descriptors.extend(device.and_then(|device| device.poll_fd()));
+    let timeout = until_due(worker).into_iter().chain(held).chain(look).min();
     if wait_readable(&descriptors, timeout).is_err() {
         std::thread::sleep(FALLBACK_WAIT);
     }

@@ -43,7 +43,12 @@ impl Live {
 
     /// Waits until it says a line that begins like that, and gives the rest of the line; none when it ends first.
     pub(crate) fn hears(&mut self, beginning: &str) -> Option<String> {
-        let until = Instant::now() + PATIENCE;
+        self.hears_within(PATIENCE, beginning)
+    }
+
+    /// The same, of what may take that long.
+    pub(crate) fn hears_within(&mut self, patience: Duration, beginning: &str) -> Option<String> {
+        let until = Instant::now() + patience;
         if let Some(rest) = self.said.iter().find_map(|line| line.strip_prefix(beginning)) {
             return Some(rest.to_owned());
         }

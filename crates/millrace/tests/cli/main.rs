@@ -5,6 +5,7 @@ mod check;
 mod common;
 mod ctl;
 mod ctl_grpc;
+mod device;
 mod entries;
 mod exposure;
 mod faults;

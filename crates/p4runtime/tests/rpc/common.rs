@@ -1,7 +1,7 @@
 //! A switch with its server, and a client as controllers have them.
 
 use millrace_chassis::{Listener, Making, empty_program};
-use millrace_dataplane::{Control, EngineKind, Notice, PortId, Summary, Switch, SwitchConfig, Worker};
+use millrace_dataplane::{Control, Notice, PortId, Summary, Switch, SwitchConfig, Worker};
 use millrace_p4runtime::{CpuLink, DeviceConfig, Listen, Server, cpu_port};
 use millrace_p4runtime_api::p4::config::v1::P4Info;
 use millrace_p4runtime_api::v1::p4_runtime_client::P4RuntimeClient;
@@ -28,7 +28,7 @@ pub(crate) struct Device {
 
 /// A program that drops everything, until a controller brings another.
 fn nothing() -> Switch {
-    let config = SwitchConfig { engine: EngineKind::Fastest, ..SwitchConfig::default() };
+    let config = SwitchConfig { engine: millrace_quiet::engine(), ..SwitchConfig::default() };
     Switch::new(empty_program().unwrap(), config).unwrap()
 }
 
@@ -38,19 +38,25 @@ impl Device {
     }
 
     pub(crate) fn listening(listen: Listen) -> Device {
+        let making = Making { engine: millrace_quiet::engine(), count_lookups: true, ..Making::default() };
+        Device::making(listen, making, CPU_PORT)
+    }
+
+    /// One whose programs are made like that, with that port to the controller.
+    pub(crate) fn making(listen: Listen, making: Making, cpu: PortId) -> Device {
         let (one, link_one) = cpu_port().unwrap();
         let (two, link_two) = cpu_port().unwrap();
-        let (cpu, link_cpu) = cpu_port().unwrap();
+        let (port_cpu, link_cpu) = cpu_port().unwrap();
         let ports: Vec<(PortId, Box<dyn millrace_drivers::QueuePair>)> =
-            vec![(1, Box::new(one)), (2, Box::new(two)), (CPU_PORT, Box::new(cpu))];
+            vec![(1, Box::new(one)), (2, Box::new(two)), (cpu, Box::new(port_cpu))];
         let mut worker = Worker::new(nothing(), ports).unwrap();
         let (control, notices) = (worker.control(), worker.notices());
         let device = DeviceConfig {
             device_id: DEVICE,
-            making: Making { engine: EngineKind::Fastest, count_lookups: true, ..Making::default() },
-            ports: [1, 2, CPU_PORT].into(),
+            making,
+            ports: [1, 2, cpu].into(),
             links: Default::default(),
-            cpu_port: Some((CPU_PORT, link_cpu)),
+            cpu_port: Some((cpu, link_cpu)),
             pipeline: None,
         };
         let server = Server::start(&listen, device, control.clone()).unwrap();
@@ -275,6 +281,12 @@ impl Names {
 
     pub(crate) fn run(&self, name: &str, params: &[&[u8]]) -> Option<TableAction> {
         Some(TableAction { r#type: Some(table_action::Type::Action(self.call(name, params))) })
+    }
+
+    /// Who it is for, in the program of a small device.
+    pub(crate) fn station(&self, last: u8, action: Option<TableAction>) -> TableEntry {
+        let r#match = vec![exact(1, &[2, 0, 0, 0, 0, last])];
+        TableEntry { table_id: self.table("stations"), r#match, action, ..TableEntry::default() }
     }
 
     /// An entry of `route`.

@@ -2,11 +2,12 @@
 
 use crate::common::{ALL, Stream, election};
 use millrace_chassis::{Configuration, Listener, Making, Modes, empty_program};
-use millrace_dataplane::{Control, EngineKind, Mode, Summary, Switch, SwitchConfig, Worker};
+use millrace_dataplane::{Control, Mode, Summary, Switch, SwitchConfig, Worker};
 use millrace_p4runtime::{AddError, DeviceConfig, Listen, Policy, Served, Share, SharedServer};
 use millrace_p4runtime_api::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime_api::v1::set_forwarding_pipeline_config_request::Action;
 use millrace_p4runtime_api::v1::*;
+use millrace_quiet::engine;
 use std::num::NonZeroU32;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -36,13 +37,13 @@ impl House {
 
     /// Starts a switch without ports, with modes or without, and serves it.
     fn add_with(&mut self, device_id: u64, share: Share, modes: Option<Modes>) -> Result<Served, AddError> {
-        let config = SwitchConfig { engine: EngineKind::Interp, ..SwitchConfig::default() };
+        let config = SwitchConfig { engine: engine(), ..SwitchConfig::default() };
         let nothing = Switch::new(empty_program().unwrap(), config).unwrap();
         let worker = Worker::new(nothing, Vec::new()).unwrap();
         let control = worker.control();
         let device = DeviceConfig {
             device_id,
-            making: Making { engine: EngineKind::Interp, modes, ..Making::default() },
+            making: Making { engine: engine(), modes, ..Making::default() },
             ports: Default::default(),
             links: Default::default(),
             cpu_port: None,

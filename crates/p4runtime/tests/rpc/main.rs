@@ -9,6 +9,7 @@ mod devices;
 mod discovery;
 mod entries;
 mod gnmi;
+mod hardware;
 mod hostile;
 mod messages;
 mod pipeline;

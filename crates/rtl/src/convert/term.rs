@@ -473,6 +473,11 @@ impl Converter<'_> {
         env.cells[self.cells.entry(table)] = g.answer(access, LookupAnswer::ENTRY, 32);
         env.cells[self.cells.data(table)] =
             g.answer(access, LookupAnswer::DATA, self.cells.data_width(table));
+        if described.idle_timeout && !described.const_entries {
+            let enable = self.graph.and(cond, hit);
+            let entry = env.cells[self.cells.entry(table)];
+            self.access(Unit::Hit(table), enable, vec![(entry, Type::Bits(32))], 0);
+        }
         Ok(env)
     }
 

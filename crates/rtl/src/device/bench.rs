@@ -114,7 +114,8 @@ impl Bench {
     /// # Errors
     /// The registers do not answer.
     pub fn read_back(&mut self, objects: &mut Objects<'_>) -> Result<(), MapError<String>> {
-        self.driver.read_back(objects, &mut self.device)
+        let now_ns = objects.now_ns;
+        self.driver.read_back(objects, &mut self.device, &|| now_ns)
     }
 
     /// Writes a word by its name, such as `port0.discipline`; says whether there is one that can be written.
@@ -151,6 +152,11 @@ impl Bench {
     /// From now on the time that meters see is that of the cycles, each of so many picoseconds.
     pub fn set_clock(&mut self, period_ps: u32) {
         self.device.access().period_ps = period_ps;
+    }
+
+    /// From now on the time that meters see is this, in nanoseconds.
+    pub fn set_now(&mut self, now_ns: u64) {
+        self.device.access().set_now(now_ns);
     }
 
     /// The cycle.

@@ -117,6 +117,12 @@ impl Cycles {
         }
     }
 
+    /// From now on the time is this.
+    pub(super) fn set_now(&mut self, now_ns: u64) {
+        self.period_ps = 0;
+        set(&mut self.simulator, self.now, now_ns);
+    }
+
     pub(super) fn waiting(&self) -> usize {
         self.ports.iter().map(|port| port.coming.len()).sum()
     }

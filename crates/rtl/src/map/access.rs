@@ -82,6 +82,8 @@ impl<E: fmt::Debug + fmt::Display> std::error::Error for MapError<E> {}
 
 /// So often a register is read until something has ended; each takes as long as the access.
 const POLLS: u32 = 100_000;
+/// So many writes of registers are a request of their own; a word has at most [`RegisterMap::MAX_WORDS`] and three more.
+const MAX_WRITES: usize = 1024;
 /// Most words of queues that are taken at once.
 const MAX_TAKEN: usize = 64;
 
@@ -126,6 +128,11 @@ impl<A: RegisterAccess> RegisterDevice<A> {
         &mut self.access
     }
 
+    /// How it is reached, of a device that is not used any more.
+    pub fn into_access(self) -> A {
+        self.access
+    }
+
     /// Reads a word of a port.
     ///
     /// # Errors
@@ -161,6 +168,17 @@ impl<A: RegisterAccess> RegisterDevice<A> {
     /// # Errors
     /// [`MapError`].
     pub fn write_word(&mut self, port: usize, address: u64, word: &Bits) -> Result<(), MapError<A::Error>> {
+        let writes = self.writes_of(port, address, word)?;
+        self.put(&writes)
+    }
+
+    /// The writes that write a word.
+    fn writes_of(
+        &mut self,
+        port: usize,
+        address: u64,
+        word: &Bits,
+    ) -> Result<Vec<(u32, u32)>, MapError<A::Error>> {
         let of = self.map.ports.get(port).filter(|of| of.writable && address < of.words);
         let width = of.ok_or(MapError::NoPort(port))?.width;
         let mut writes = self.choose(port, address);
@@ -170,9 +188,8 @@ impl<A: RegisterAccess> RegisterDevice<A> {
             writes.push((RegisterMap::DATA + 4 * number, value));
         }
         writes.push((Field::Command.offset(), RegisterMap::WRITE | RegisterMap::NEXT));
-        self.put(&writes)?;
         self.address = Some(address + 1);
-        Ok(())
+        Ok(writes)
     }
 
     /// What an interrupt asks for: takes the words of queues that have something and may raise it, at most 64, each with the
@@ -243,6 +260,22 @@ impl<A: RegisterAccess> SoftwareAccess for RegisterDevice<A> {
 
     fn write(&mut self, port: usize, address: u64, word: &Bits) -> Result<(), Self::Error> {
         self.write_word(port, address, word)
+    }
+
+    fn write_many(
+        &mut self,
+        port: usize,
+        words: &mut dyn Iterator<Item = (u64, &Bits)>,
+    ) -> Result<(), Self::Error> {
+        let mut writes = Vec::new();
+        for (address, word) in words {
+            writes.extend(self.writes_of(port, address, word)?);
+            if writes.len() >= MAX_WRITES {
+                self.put(&writes)?;
+                writes.clear();
+            }
+        }
+        if writes.is_empty() { Ok(()) } else { self.put(&writes) }
     }
 
     fn read(&mut self, words: &[(usize, u64)]) -> Result<Vec<Bits>, Self::Error> {

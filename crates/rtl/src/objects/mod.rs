@@ -29,6 +29,7 @@ pub(crate) use sync::{Changes, Synced};
 #[cfg(test)]
 mod tests;
 
+use crate::assemble::name_of;
 use crate::limits::{MAX_INITIAL_CELLS, MAX_MEMBERS, MAX_OBJECT_BITS, MAX_OBJECT_WORDS, MAX_VALUE};
 use crate::slots::Slot;
 use crate::software_port::{PortKind, SoftwarePort};
@@ -107,6 +108,7 @@ impl ObjectUnit {
                 };
                 (kind, register.name.clone())
             }
+            ObjectKey::Hits(id) => hits(program, tables, id)?,
             ObjectKey::Counter(id) => {
                 let counter = &program.counters[id];
                 (Kind::Counter { size: words(counter.size)? }, counter.name.clone())
@@ -262,6 +264,15 @@ fn cells_of_entries(program: &Program, tables: &[TableUnit], table: TableId) -> 
     let unit = tables.iter().find(|unit| unit.table == table);
     let last = unit.map_or(program.tables[table].size, |unit| unit.last_number(program));
     words(last.checked_add(1)?)
+}
+
+/// A bit for each entry of a table, with its name.
+fn hits(program: &Program, tables: &[TableUnit], table: TableId) -> Option<(Kind, String)> {
+    let size = cells_of_entries(program, tables, table)?;
+    Some((
+        Kind::Register { width: 1, size, initial: None, one_read: true },
+        name_of(program, &format!("{}.hits", program.tables[table].name)),
+    ))
 }
 
 /// The words of a memory. None: there are none, or more than a number of 31 bits says.

@@ -1,4 +1,4 @@
-//! Registers: a memory that frames read and write.
+//! Registers: a memory that frames read and write. The bits of entries that were hit are one that frames set.
 
 use super::ObjectUnit;
 use super::memory::{Queue, Reads, Store, Write, place};
@@ -25,9 +25,14 @@ impl ObjectUnit {
             let index = m.input(&format!("slot{number}_input0"), self.inputs[number][0]);
             let place = place(&mut m, index, size);
             let enable = m.and(enable, place.inside);
-            if let Unit::RegisterWrite(_) = slot.unit {
-                let data = m.input(&format!("slot{number}_input1"), self.inputs[number][1]);
-                let data = m.resize(data, width);
+            if let Unit::RegisterWrite(_) | Unit::Hit(_) = slot.unit {
+                let data = match slot.unit {
+                    Unit::Hit(_) => m.number(width, 1),
+                    _ => {
+                        let data = m.input(&format!("slot{number}_input1"), self.inputs[number][1]);
+                        m.resize(data, width)
+                    }
+                };
                 writes.push(Write { enable, address: place.address, data });
             } else {
                 reads.push((number, enable, place.address));

@@ -29,6 +29,8 @@ pub(crate) struct Synced {
     entries: Entries,
     /// Cells that frames may have changed.
     touched: BTreeSet<u64>,
+    /// Of hits: cells of entries that frames may have hit before software looks at them.
+    unseen: BTreeSet<u64>,
     /// Messages that frames have sent.
     sent: u64,
     lost: u64,
@@ -43,6 +45,8 @@ pub(crate) struct Changes {
     pub(crate) words: Vec<(u64, Bits)>,
     entries: Entries,
     written: Written,
+    /// Nothing was known of the unit.
+    all: bool,
 }
 
 /// The entries that cells belong to, with their matches.
@@ -71,6 +75,7 @@ impl Synced {
             seen: None,
             entries: BTreeMap::new(),
             touched: BTreeSet::new(),
+            unseen: BTreeSet::new(),
             sent: 0,
             lost: 0,
             #[cfg(test)]
@@ -109,7 +114,7 @@ impl Synced {
     ) -> Result<Option<Changes>, Full> {
         let written = state.written(tables);
         let written = match self.unit.key {
-            ObjectKey::DirectCounter(_) | ObjectKey::DirectMeter(_) => written,
+            ObjectKey::DirectCounter(_) | ObjectKey::DirectMeter(_) | ObjectKey::Hits(_) => written,
             ObjectKey::Counter(_) => written.to_arrays(),
             _ => written.to_objects(),
         };
@@ -131,13 +136,18 @@ impl Synced {
         for cell in gone {
             words.extend((0..parts).map(|part| (cell * parts + part, zero.clone())));
         }
-        Ok(Some(Changes { words, entries, written }))
+        Ok(Some(Changes { words, entries, written, all }))
     }
 
     /// Notes that they are written.
     pub(crate) fn wrote(&mut self, changes: Changes) {
         for (at, word) in &changes.words {
             self.note(*at, word);
+        }
+        if let ObjectKey::Hits(_) = self.unit.key {
+            let is_new = |cell: &u64, matches| changes.all || self.entries.get(cell) != Some(matches);
+            let new = changes.entries.iter().filter(|(cell, matches)| is_new(cell, matches));
+            self.unseen.extend(new.map(|(cell, _)| *cell));
         }
         (self.entries, self.seen) = (changes.entries, Some(changes.written));
     }
@@ -153,7 +163,9 @@ impl Synced {
     /// The table whose entries have the cells.
     pub(crate) fn table(&self) -> Option<TableId> {
         match self.unit.key {
-            ObjectKey::DirectCounter(table) | ObjectKey::DirectMeter(table) => Some(table),
+            ObjectKey::DirectCounter(table) | ObjectKey::DirectMeter(table) | ObjectKey::Hits(table) => {
+                Some(table)
+            }
             _ => None,
         }
     }
@@ -184,7 +196,7 @@ impl Synced {
     /// From now on frames may have changed everything that frames change.
     pub(crate) fn touch_all(&mut self) {
         match self.unit.key {
-            ObjectKey::DirectCounter(_) | ObjectKey::DirectMeter(_) => {
+            ObjectKey::DirectCounter(_) | ObjectKey::DirectMeter(_) | ObjectKey::Hits(_) => {
                 self.touched.extend(self.entries.keys())
             }
             ObjectKey::Counter(_) | ObjectKey::Meter(_) | ObjectKey::Register(_) => {
@@ -236,6 +248,7 @@ impl Synced {
             ObjectKey::Register(id) => {
                 words.extend((0..self.cells()).map(|at| (at, state.register_read(id, at))));
             }
+            ObjectKey::Hits(_) => words.extend(entries.map(|(cell, _)| (cell, Bits::zero(1)))),
             ObjectKey::Counter(id) => {
                 let value = |at| tables.counter_value(CounterRef::Indexed(id), at).unwrap_or_default();
                 words.extend((0..self.cells()).map(|at| (at, counter_word(value(at)))));
@@ -317,7 +330,28 @@ impl Synced {
         }
     }
 
-    /// Takes the words that were read.
+    /// The cells of entries that were hit, by words that were read.
+    pub(crate) fn hit(&self, read: &[(u64, Bits)]) -> Vec<u64> {
+        let is_hits = matches!(self.unit.key, ObjectKey::Hits(_));
+        read.iter().filter(|(_, word)| is_hits && !word.is_zero()).map(|(cell, _)| *cell).collect()
+    }
+
+    /// Has entries that frames may have hit before software looks count as hit.
+    pub(crate) fn hit_unseen(&mut self, state: &mut State, now_ns: u64) {
+        let ObjectKey::Hits(table) = self.unit.key else { return };
+        for cell in std::mem::take(&mut self.unseen) {
+            self.hit_at(table, cell, state, now_ns);
+        }
+    }
+
+    /// The entry of a cell was hit. One that is gone is hit no more.
+    fn hit_at(&self, table: TableId, cell: u64, state: &mut State, now_ns: u64) {
+        if let Some((entry, _)) = self.entries.get(&cell) {
+            state.record(table, *entry, now_ns);
+        }
+    }
+
+    /// Takes the words that were read; those of hits are set back.
     pub(crate) fn bring(&mut self, read: Vec<(u64, Bits)>, objects: &mut Objects<'_>) {
         if let Kind::Messages { messages, .. } = &self.unit.kind {
             let messages = messages.clone();
@@ -330,6 +364,13 @@ impl Synced {
                 }
             }
             self.sent = 0;
+            return;
+        }
+        if let ObjectKey::Hits(table) = self.unit.key {
+            for cell in self.hit(&read) {
+                self.hit_at(table, cell, objects.state, objects.now_ns);
+            }
+            self.touched.clear();
             return;
         }
         let mut changed: Changed = BTreeMap::new();
@@ -425,6 +466,7 @@ impl Synced {
             | ObjectKey::ValueSet(_)
             | ObjectKey::Random
             | ObjectKey::Messages
+            | ObjectKey::Hits(_)
             | ObjectKey::Hash(_) => {}
         }
     }

@@ -206,8 +206,9 @@ impl Choice {
 impl Stored {
     fn of(table: &Table, (answer, numbers): (u32, u64), choice: Option<Choice>) -> Stored {
         let action = usize::BITS - table.actions.len().saturating_sub(1).leading_zeros();
-        let is_counted = table.direct_counter.is_some() || table.direct_meter.is_some();
-        let entry = if is_counted { address_width(numbers as u32 + 1) } else { 0 };
+        let keeps_hits = table.idle_timeout && !table.const_entries;
+        let is_needed = keeps_hits || table.direct_counter.is_some() || table.direct_meter.is_some();
+        let entry = if is_needed { address_width(numbers as u32 + 1) } else { 0 };
         let data = answer - LookupAnswer::DATA;
         match choice {
             None => Stored { action, entry, data, chosen: 0 },

@@ -1,7 +1,7 @@
 //! A switch with its server.
 
 use millrace_chassis::{Making, Programs};
-use millrace_dataplane::{Control, EngineKind, Moment, Request};
+use millrace_dataplane::{Control, Moment, Request};
 use millrace_pipeline::TableId;
 use millrace_quiet::Quiet;
 use millrace_state::TablesHandle;
@@ -48,7 +48,7 @@ impl Device {
     fn make(quiet: Quiet, maker: Option<Box<dyn PortMaker>>, notifications: Option<Publisher>) -> Device {
         let control = quiet.control.clone();
         let ports = [1, 2].map(|number| PortName { number, interface: format!("mrt{number}") });
-        let making = Making { engine: EngineKind::Fastest, ..Making::default() };
+        let making = Making { engine: millrace_quiet::engine(), ..Making::default() };
         let programs = Programs::new(making, control.clone());
         let config = DeviceConfig {
             programs,

@@ -1,5 +1,6 @@
 //! Units of each kind: next to plain models, and in the tools that make chips of them.
 
+mod hits;
 mod models;
 mod tools;
 
