@@ -84,7 +84,8 @@ pub(crate) fn of_run(args: &RunArgs) -> Result<Option<Attachment>, Failure> {
     let of_cpu = args.grpc.cpu_port;
     let numbers = args.ports.iter().map(|spec| u32::from(spec.port)).chain(of_cpu);
     let largest = numbers.max();
-    let attachment = args.hardware.attachment(largest.map_or(1, |port| port.saturating_add(1)).min(MAX_PORTS))?;
+    let attachment =
+        args.hardware.attachment(largest.map_or(1, |port| port.saturating_add(1)).min(MAX_PORTS))?;
     let refuse = |what: &str, why: &str| Err(Failure::Failed(format!("{what}: {why}")));
     if let Some(port) = largest.filter(|port| *port >= attachment.options.ports) {
         let last = attachment.options.ports - 1;

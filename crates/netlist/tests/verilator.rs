@@ -150,6 +150,15 @@ fn pins() -> Design {
             m.output(&format!("{kind}{at}"), all);
         }
     }
+    // Registers of which nothing but the inverse is used.
+    let (one, two) = (m.input("one", 1), m.input("two", 2));
+    let (one, two) = (m.delayed("one_held", one, None), m.delayed("two_held", two, None));
+    let (second, zero) = (m.bit(two, 1), m.number(16, 0));
+    for (at, signal) in [one, second].into_iter().enumerate() {
+        let low = m.mux(signal, word, zero);
+        let low = m.delayed(&format!("inverse{at}"), low, None);
+        m.output(&format!("inverse{at}"), low);
+    }
     let mut design = Design::new();
     design.add(m.finish());
     design

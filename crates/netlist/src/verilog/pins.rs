@@ -97,8 +97,7 @@ impl ModulePrinter<'_> {
 
     /// Notes that a value is written in another form here.
     fn pass(&mut self, node: NodeId) {
-        if self.wires[node].is_some() && !matches!(self.module.nodes[node].op, Op::Input(_) | Op::Register(_))
-        {
+        if self.wires[node].is_some() {
             self.pins.passed.push(node);
         }
     }
@@ -117,9 +116,9 @@ impl ModulePrinter<'_> {
                 return Some(pin);
             }
             (Op::Constant(_), _) => return None,
-            (Op::Register(register), true) => return self.inverse_of(*register, 0),
+            (Op::Register(register), true) => return self.inverse_of(node, (*register, 0)),
             (Op::Slice(a, low), true) => match module.nodes[*a].op {
-                Op::Register(register) => return self.inverse_of(register, *low),
+                Op::Register(register) => return self.inverse_of(*a, (register, *low)),
                 _ => return None,
             },
             (Op::Binary(BinaryOp::Eq, a, b), _) => {
@@ -165,13 +164,14 @@ impl ModulePrinter<'_> {
         }
     }
 
-    /// A register that holds the inverse of a bit of another one.
-    fn inverse_of(&mut self, id: RegisterId, bit: u32) -> Option<String> {
+    /// A register that holds the inverse of a bit of another one, whose value is `node`.
+    fn inverse_of(&mut self, node: NodeId, (id, bit): (RegisterId, u32)) -> Option<String> {
         if let Some(name) = self.pins.inverses.get(&(id, bit)) {
             return Some(name.clone());
         }
         let register = &self.module.registers[id];
         let next = self.bit(register.next.expand()?, bit)?;
+        self.pass(node);
         let enable = register.enable.expand().map(|enable| format!("if ({}) ", self.bare(enable)));
         let enable = enable.unwrap_or_default();
         let start = register.reset.as_ref().is_some_and(|reset| reset.bit(bit));
