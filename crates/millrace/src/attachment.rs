@@ -20,7 +20,7 @@ pub(crate) struct HardwareArgs {
     /// What the device is like, in the words of `millrace rtl --device`, as ports=4,width=128; it has the ports that are needed
     #[arg(long, value_name = "WORDS")]
     device: Option<String>,
-    /// Where it is: the address of `millrace link serve`, or a device of UIO as /dev/uio0[,MAP]; if not given, it is simulated
+    /// Where it is: the address of `millrace link serve`, or a device of UIO as /dev/uio0 or /dev/uio0,MAP; if not given, it is simulated
     #[arg(long, value_name = "ADDR|PATH")]
     device_at: Option<String>,
 }
