@@ -378,7 +378,7 @@ fn memory_area(memory: &Memory, (width, joined): (u64, bool), fabric: Fabric) ->
 }
 
 /// Block memories of 18 kbit for so many words of so many bits, by the shape that takes the fewest.
-fn blocks(depth: u64, width: u64) -> u64 {
+pub fn blocks(depth: u64, width: u64) -> u64 {
     let shapes = [(512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)];
     shapes.iter().map(|(words, bits)| depth.div_ceil(*words) * width.div_ceil(*bits)).min().unwrap_or(0)
 }
