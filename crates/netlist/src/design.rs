@@ -196,7 +196,18 @@ pub struct Memory {
     pub place: PackedOption<PlaceId>,
 }
 
+impl Register {
+    /// Whether pins of flip-flops can have its bits from `low` on take a constant: they have one for the reset's value.
+    pub(crate) fn can_be_set(&self, low: u32, value: &Bits) -> bool {
+        let reset = self.reset.as_ref().map(|reset| reset.slice(low + value.width() - 1, low));
+        reset.is_none_or(|reset| reset == *value)
+    }
+}
+
 impl Memory {
+    /// Bits from which on a memory is asked to be block memory.
+    pub const BLOCK_BITS: u64 = 2048;
+
     /// The width of its addresses: as many bits as `depth - 1` needs, at least 1.
     pub fn address_width(&self) -> u32 {
         address_width(self.depth)
@@ -205,10 +216,9 @@ impl Memory {
     /// Whether the text asks for block memory: all reads are clocked, need no old data, and there are more than 2048 bits. Synthesis
     /// may choose lookup tables for less, and would for somewhat more.
     pub fn is_block(&self) -> bool {
-        const LEAST: u64 = 2048;
         let is_clocked = |port: &ReadPort| port.latency != Latency::Direct;
         let bits = u64::from(self.width) * u64::from(self.depth);
-        self.never_collides && bits >= LEAST && self.reads.values().all(is_clocked)
+        self.never_collides && bits >= Memory::BLOCK_BITS && self.reads.values().all(is_clocked)
     }
 }
 

@@ -83,7 +83,7 @@ pub(super) fn parts(
     let mut open = vec![(next, 0, Vec::new())];
     while let Some((mut value, low, mut chosen)) = open.pop() {
         let width = flat.node(value).1.width;
-        while let Some((rest, choice)) = choice(flat, (scope, id), (register, low, width), value) {
+        while let Some((rest, choice)) = choice(flat, (scope, id), (register, low), value) {
             let is_set = |choice: &Choice| choice.constant.is_some();
             // A flip-flop has one pin of each kind, and keeps as a whole.
             let is_new = chosen.iter().all(|other| is_set(other) != is_set(&choice));
@@ -113,7 +113,7 @@ pub(super) fn parts(
 fn choice(
     flat: &Flat<'_>,
     (scope, id): (usize, RegisterId),
-    (register, low, width): (&Register, u32, u32),
+    (register, low): (&Register, u32),
     value: Value,
 ) -> Option<(Value, Choice)> {
     let (at, node) = flat.node(value);
@@ -124,10 +124,7 @@ fn choice(
         of == scope && node.op == Op::Register(id)
     };
     let constant = |value: Value| match &flat.node(value).1.op {
-        Op::Constant(bits) => {
-            let reset = register.reset.as_ref().map(|reset| reset.slice(low + width - 1, low));
-            reset.is_none_or(|reset| reset == **bits).then(|| Bits::clone(bits))
-        }
+        Op::Constant(bits) => register.can_be_set(low, bits).then(|| Bits::clone(bits)),
         _ => None,
     };
     if is_own(a) || is_own(b) {

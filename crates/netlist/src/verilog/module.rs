@@ -394,18 +394,24 @@ impl<'a> ModulePrinter<'a> {
 
     fn clock_registers(&mut self, names: &[String]) {
         for ((id, register), name) in self.module.registers.iter().zip(names) {
-            let Taken { enable, next } = self.taken(id);
-            self.line(format_args!("always_ff @(posedge {}) begin", Design::CLOCK));
-            let enable = enable.map_or(String::new(), |enable| format!("if ({enable}) "));
-            match &register.reset {
-                Some(reset) => {
-                    self.line(format_args!("    if ({}) {name} <= {};", Design::RESET, literal(reset)));
-                    self.line(format_args!("    else {enable}{name} <= {next};"));
-                }
-                None => self.line(format_args!("    {enable}{name} <= {next};")),
-            }
-            self.line("end");
+            let taken = self.taken(id);
+            self.clock_register(name, register.reset.as_ref().map(literal), &taken);
         }
+    }
+
+    /// What a register does at an edge, by its name.
+    pub(super) fn clock_register(&mut self, name: &str, reset: Option<String>, taken: &Taken) {
+        let Taken { enable, next } = taken;
+        self.line(format_args!("always_ff @(posedge {}) begin", Design::CLOCK));
+        let enable = enable.as_ref().map_or(String::new(), |enable| format!("if ({enable}) "));
+        match reset {
+            Some(reset) => {
+                self.line(format_args!("    if ({}) {name} <= {reset};", Design::RESET));
+                self.line(format_args!("    else {enable}{name} <= {next};"));
+            }
+            None => self.line(format_args!("    {enable}{name} <= {next};")),
+        }
+        self.line("end");
     }
 
     fn clock_memories(&mut self, names: &[String]) {

@@ -66,10 +66,8 @@ impl ModulePrinter<'_> {
         }
         match &module.nodes[node].op {
             Op::Mux(select, a, b) => {
-                let reset =
-                    module.registers[id].reset.as_ref().map(|reset| reset.slice(low + width - 1, low));
                 let constant = |node: NodeId| match &module.nodes[node].op {
-                    Op::Constant(value) => reset.as_ref().is_none_or(|reset| *reset == **value),
+                    Op::Constant(value) => module.registers[id].can_be_set(low, value),
                     _ => false,
                 };
                 let (constant, other) = match (constant(*a), constant(*b)) {
@@ -103,18 +101,17 @@ impl ModulePrinter<'_> {
     }
 
     /// The name of a signal that is a value, or its inverse, and whose last gate is no inverter. None: there is no such form.
-    fn pin(&mut self, node: NodeId, is_inverse: bool) -> Option<String> {
+    fn pin(&mut self, mut node: NodeId, mut is_inverse: bool) -> Option<String> {
+        while let Op::Unary(UnaryOp::Not, a) = self.module.nodes[node].op {
+            self.pass(node);
+            (node, is_inverse) = (a, !is_inverse);
+        }
         if let Some(name) = self.pins.wires.get(&(node, is_inverse)) {
             return Some(name.clone());
         }
         let module = self.module;
         let op = &module.nodes[node].op;
         let text = match (op, is_inverse) {
-            (Op::Unary(UnaryOp::Not, a), _) => {
-                let pin = self.pin(*a, !is_inverse)?;
-                self.pass(node);
-                return Some(pin);
-            }
             (Op::Constant(_), _) => return None,
             (Op::Register(register), true) => return self.inverse_of(node, (*register, 0)),
             (Op::Slice(a, low), true) => match module.nodes[*a].op {
@@ -172,21 +169,13 @@ impl ModulePrinter<'_> {
         let register = &self.module.registers[id];
         let next = self.bit(register.next.expand()?, bit)?;
         self.pass(node);
-        let enable = register.enable.expand().map(|enable| format!("if ({}) ", self.bare(enable)));
-        let enable = enable.unwrap_or_default();
+        let enable = register.enable.expand().map(|enable| self.bare(enable));
         let start = register.reset.as_ref().is_some_and(|reset| reset.bit(bit));
         let start = literal(&Bits::new(1, u128::from(!start)));
         let name = self.names.take(&format!("{}_{bit}_inverse", super::names::legal(&register.name)));
         self.line(format_args!("logic {name} = {start};"));
-        self.line(format_args!("always_ff @(posedge {}) begin", Design::CLOCK));
-        match register.reset {
-            Some(_) => {
-                self.line(format_args!("    if ({}) {name} <= {start};", Design::RESET));
-                self.line(format_args!("    else {enable}{name} <= {next};"));
-            }
-            None => self.line(format_args!("    {enable}{name} <= {next};")),
-        }
-        self.line("end");
+        let reset = register.reset.is_some().then_some(start);
+        self.clock_register(&name, reset, &Taken { enable, next });
         self.pins.inverses.insert((id, bit), name.clone());
         Some(name)
     }

@@ -13,7 +13,7 @@ use super::{Area, Kind, TableUnit};
 use crate::parts::later;
 use crate::stage::LookupAnswer;
 use millrace_netlist::area::blocks;
-use millrace_netlist::{MemoryId, Module, ModuleBuilder, NodeId, address_width};
+use millrace_netlist::{Memory, MemoryId, Module, ModuleBuilder, NodeId, address_width};
 use millrace_pipeline::Program;
 use std::collections::BTreeMap;
 
@@ -181,11 +181,10 @@ impl Making<'_> {
 /// How many words a memory has of which so many are used: where it takes no more of an FPGA, as many as addresses have, so that no access
 /// compares its address with the end.
 fn padded(words: u32, width: u32) -> u32 {
-    /// Words of the smallest memories in lookup tables, and the bits from which a memory is a block.
+    /// Words of the smallest memories in lookup tables.
     const FEWEST: u32 = 16;
-    const BLOCK_BITS: u64 = 2048;
     let all = words.next_power_of_two();
-    let is_block = u64::from(words) * u64::from(width) > BLOCK_BITS;
+    let is_block = u64::from(words) * u64::from(width) > Memory::BLOCK_BITS;
     let of = |words: u32| blocks(words.into(), width.into());
     if all <= FEWEST || is_block && of(all) == of(words) { all } else { words }
 }
