@@ -273,13 +273,13 @@ fn reason_of(reason: Reason) -> DropReason {
 }
 
 /// Multicast groups as a device has them.
-fn copies(groups: &Replication) -> Groups {
+pub fn device_groups(groups: &Replication) -> Groups {
     let of = |id: u32| groups.copies(id).unwrap_or_default();
     groups.groups().map(|(id, _)| (id, of(id).iter().map(|copy| (copy.port, copy.rid)).collect())).collect()
 }
 
 /// Clone sessions as a device has them.
-fn sessions(groups: &Replication) -> Sessions {
+pub fn device_sessions(groups: &Replication) -> Sessions {
     let session = |session: &crate::Session| Session {
         group: session.group,
         copies: session.copies.iter().map(|copy| (copy.port, copy.rid)).collect(),
@@ -291,7 +291,7 @@ fn sessions(groups: &Replication) -> Sessions {
 
 /// Says what multicast groups and clone sessions a device is to have.
 fn replicate(driver: &mut Driver, groups: &Replication) -> Result<(), TooMany> {
-    driver.set_replication(&copies(groups), &sessions(groups))
+    driver.set_replication(&device_groups(groups), &device_sessions(groups))
 }
 
 /// Why a device does not hold them.
@@ -368,12 +368,17 @@ pub(crate) fn write_groups<R>(
     fits
 }
 
+/// Takes up a device that is there again, and brings what control has written to it.
+fn bring(switch: &Switch, device: &mut Attached) {
+    device.look_for_it();
+    device.update(switch.state(), (switch.replicator.groups(), switch.replicator.revision()));
+}
+
 /// Brings what control has written to the hardware device, and what frames have changed to the state. A worker does so before it
 /// answers a request.
 pub(crate) fn settle(switch: &mut Switch) {
     let drops = with_device(switch, |switch, device| {
-        device.look_for_it();
-        device.update(switch.state(), (switch.replicator.groups(), switch.replicator.revision()));
+        bring(switch, device);
         let now_ns = switch.clock.now_ns();
         let (state, effects) = (&mut switch.forwarder.state, &mut switch.forwarder.effects);
         device.read_back(&mut Objects { state, now_ns, effects }, &switch.clock)
@@ -392,8 +397,7 @@ pub(crate) fn send(
     let is_simulated = matches!(switch.clock, crate::Clock::Simulated(_));
     let sent = with_device(switch, |switch, device| {
         switch.now_ns = switch.clock.now_ns();
-        device.look_for_it();
-        device.update(switch.state(), (switch.replicator.groups(), switch.replicator.revision()));
+        bring(switch, device);
         if let Some(registers) = device.link.up() {
             registers.access().set_time(switch.now_ns);
         }
@@ -419,8 +423,7 @@ pub(crate) fn send(
 pub(crate) fn take(switch: &mut Switch, all: bool) -> bool {
     let busy = with_device(switch, |switch, device| {
         if device.looked.elapsed() >= LOOK {
-            device.look_for_it();
-            device.update(switch.state(), (switch.replicator.groups(), switch.replicator.revision()));
+            bring(switch, device);
         }
         take_said(switch, device, all)
     });

@@ -7,8 +7,8 @@ mod devices;
 #[path = "../../../crates/netlist/tests/common/tools.rs"]
 mod tools;
 
-use devices::{count_drops, drive, groups};
-use millrace_dataplane::{EngineKind, KnownPorts, Replica, Switch, SwitchConfig};
+use devices::{count_drops, drive};
+use millrace_dataplane::{EngineKind, KnownPorts, Replica, Switch, SwitchConfig, device_groups};
 use millrace_differential::{compile, compile_path, memory};
 use millrace_netlist::Design;
 use millrace_pipeline::arbitrary::Rng;
@@ -77,7 +77,7 @@ fn compare(name: &str, options: DeviceOptions, count: usize, busy: (usize, usize
     let device = Device::new(&hardware, options).unwrap();
     let mut bench = Bench::new(&device).unwrap();
     assert!(bench.set("whole_frames", u64::from(busy.1 == 5)));
-    bench.set_groups(&groups(&sample.switch)).unwrap();
+    bench.set_groups(&device_groups(sample.switch.replication())).unwrap();
     bench.update(sample.switch.state()).unwrap();
     let mut rng = Rng::new(7);
     let mut sent: Vec<Vec<Vec<u8>>> = vec![Vec::new(); ports as usize];
@@ -244,7 +244,7 @@ fn writes_under_traffic(name: &str, options: DeviceOptions, seed: u64) {
     let frames = sample(name, options.ports);
     let hardware = Hardware::new(Arc::clone(control.switch.program()), Options::default()).unwrap();
     let mut bench = Bench::new(&Device::new(&hardware, options).unwrap()).unwrap();
-    bench.set_groups(&groups(&control.switch)).unwrap();
+    bench.set_groups(&device_groups(control.switch.replication())).unwrap();
     assert!(bench.update(control.switch.state()).unwrap());
     bench.set_traffic(seed);
     let mut rng = Rng::new(seed);
@@ -261,7 +261,7 @@ fn writes_under_traffic(name: &str, options: DeviceOptions, seed: u64) {
     for _ in 0..8 {
         send(&mut bench, &mut rng, 40);
         let changes = change(&mut control.switch, &mut gone, &mut rng);
-        bench.set_groups(&groups(&control.switch)).unwrap();
+        bench.set_groups(&device_groups(control.switch.replication())).unwrap();
         if bench.update(control.switch.state()).unwrap() {
             batches.push_back(changes);
         } else {
@@ -412,7 +412,7 @@ fn what_does_not_fit_changes_nothing() {
     let made = Options { capacities: capacities.collect(), ..Options::default() };
     let hardware = Hardware::new(Arc::clone(&program), made).unwrap();
     let mut bench = Bench::new(&Device::new(&hardware, options()).unwrap()).unwrap();
-    bench.set_groups(&groups(&sample.switch)).unwrap();
+    bench.set_groups(&device_groups(sample.switch.replication())).unwrap();
     bench.update(sample.switch.state()).unwrap();
     let entry = |number: u64| {
         format!("table_add dmac forward 06:00:00:01:{:02x}:{:02x} => 3\n", number / 256, number % 256)
@@ -551,7 +551,7 @@ fn verilator_and_simulation() {
         tools::lint(&design, &format!("device-lint-{name}")).unwrap_or_else(|said| panic!("{said}"));
         let mut bench = Bench::new(&device).unwrap();
         bench.record();
-        bench.set_groups(&groups(&sample.switch)).unwrap();
+        bench.set_groups(&device_groups(sample.switch.replication())).unwrap();
         bench.update(sample.switch.state()).unwrap();
         let mut rng = Rng::new(3);
         for _ in 0..90 {

@@ -7,8 +7,10 @@ mod devices;
 #[path = "../../../crates/netlist/tests/common/tools.rs"]
 mod tools;
 
-use devices::{count_drops, drive, groups, sessions};
-use millrace_dataplane::{EngineKind, KnownPorts, Replica, Session, Switch, SwitchConfig};
+use devices::{count_drops, drive};
+use millrace_dataplane::{
+    EngineKind, KnownPorts, Replica, Session, Switch, SwitchConfig, device_groups, device_sessions,
+};
 use millrace_differential::memory;
 use millrace_pipeline::arbitrary::Rng;
 use millrace_pipeline::{Program, text, verify};
@@ -119,9 +121,9 @@ impl Case<'_> {
         let device = Device::new(&hardware, options).unwrap();
         let clones = device.register_map().ports.iter().any(|port| port.object == "sessions");
         let mut bench = Bench::new(&device).unwrap();
-        bench.set_groups(&groups(&software)).unwrap();
+        bench.set_groups(&device_groups(software.replication())).unwrap();
         if clones {
-            bench.set_sessions(&sessions(&software)).unwrap();
+            bench.set_sessions(&device_sessions(software.replication())).unwrap();
         }
         bench.update(software.state()).unwrap();
         let mut rng = Rng::new(17);

@@ -1,11 +1,11 @@
 //! A simulated device that is served on the host link, on this machine: software control writes its tables over TCP, frames go in and come out by the
 //! link, digests come by themselves. All as the interpreter has it.
 
-use millrace_dataplane::{EngineKind, KnownPorts, Outcome, Switch, SwitchConfig};
+use millrace_dataplane::{EngineKind, KnownPorts, Outcome, Switch, SwitchConfig, device_groups};
 use millrace_differential::compile_path;
 use millrace_link::{Client, Event, LinkError, Server, Simulated};
 use millrace_rtl::map::{Field, RegisterDevice};
-use millrace_rtl::{Device, DeviceOptions, Driver, Groups, Hardware, Objects, Options, PortKind};
+use millrace_rtl::{Device, DeviceOptions, Driver, Hardware, Objects, Options, PortKind};
 use millrace_state::Effects;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -43,15 +43,6 @@ fn frames(name: &str) -> Vec<(u32, Vec<u8>)> {
     test.frames().map(|(port, bytes)| (port, bytes.to_vec())).filter(|(port, _)| *port < 4).collect()
 }
 
-fn groups(switch: &Switch) -> Groups {
-    let replication = switch.replication();
-    let of = |id: u32| {
-        let copies = replication.copies(id).unwrap_or_default();
-        (id, copies.iter().map(|copy| (copy.port, copy.rid)).collect())
-    };
-    replication.groups().map(|(id, _)| of(id)).collect()
-}
-
 impl Pair {
     fn new(name: &str) -> Pair {
         let switch = switch(name);
@@ -78,7 +69,7 @@ impl Pair {
 
     /// What control has done goes to the device.
     fn update(&mut self) -> bool {
-        self.driver.set_groups(&groups(&self.switch)).unwrap();
+        self.driver.set_groups(&device_groups(self.switch.replication())).unwrap();
         self.driver.update(self.switch.state(), &mut self.device).unwrap()
     }
 

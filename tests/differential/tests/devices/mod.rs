@@ -1,32 +1,12 @@
-//! What tests of whole devices share: what software sets in them, and how frames are driven through until all have left.
+//! What tests of whole devices share: how frames are driven through until all have left.
 
-use millrace_dataplane::{Outcome, Replica, Switch};
+use millrace_dataplane::{Outcome, Switch};
 use millrace_pipeline::Program;
 use millrace_pipeline::arbitrary::Rng;
+use millrace_rtl::Objects;
 use millrace_rtl::device::{Bench, Decided, Left};
-use millrace_rtl::{Objects, Session};
 use millrace_state::Effects;
 use std::collections::BTreeMap;
-
-fn members(copies: &[Replica]) -> Vec<(u32, u16)> {
-    copies.iter().map(|copy| (copy.port, copy.rid)).collect()
-}
-
-/// The multicast groups of a switch, as a device takes them.
-pub(crate) fn groups(switch: &Switch) -> BTreeMap<u32, Vec<(u32, u16)>> {
-    let replication = switch.replication();
-    let of = |id: u32| (id, members(&replication.copies(id).unwrap_or_default()));
-    replication.groups().map(|(id, _)| of(id)).collect()
-}
-
-/// The clone sessions of a switch, as a device takes them.
-pub(crate) fn sessions(switch: &Switch) -> BTreeMap<u32, Session> {
-    let each = switch.replication().sessions().map(|(number, session)| {
-        let (group, truncate, class) = (session.group, session.truncate, session.class_of_service);
-        (number, Session { group, copies: members(&session.copies), truncate, class })
-    });
-    each.collect()
-}
 
 /// Counts what the software has dropped of a frame, by the names that a device has for the reasons.
 pub(crate) fn count_drops(counts: &mut BTreeMap<String, u64>, outcome: &Outcome, program: &Program) {
