@@ -46,7 +46,8 @@ pub(crate) struct RtlArgs {
     /// Makes the hardware also where an object lets fewer frames a second pass
     #[arg(long)]
     allow_slow: bool,
-    /// Makes the hardware also where several stages ask for one counter, meter or register, whose ports then stay ports of the stages
+    /// Makes the hardware also where several stages ask for one counter, meter or register that is larger than a unit may be: its ports
+    /// then stay ports of the stages
     #[arg(long)]
     allow_outside: bool,
     /// The whole device: ports, the stages and the traffic manager between them
@@ -137,11 +138,15 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
         Some(_) => Vec::new(),
         None => hardware.designs().collect(),
     };
+    let shared = hardware.shared_design().filter(|_| device.is_none());
     let (designs, areas): (Vec<&Design>, Vec<(String, AreaReport)>) = match &device {
         Some(device) => (vec![device.design()], vec![("device".to_owned(), device.area(&hardware))]),
         None => {
             let area = |(part, design): &(Part, Design)| (part.name(), hardware.area(*part, design));
-            (stages.iter().map(|(_, design)| design).collect(), stages.iter().map(area).collect())
+            let of_shared =
+                shared.iter().map(|design| ("shared".to_owned(), hardware.area_of_shared(design)));
+            let designs = stages.iter().map(|(_, design)| design).chain(&shared).collect();
+            (designs, stages.iter().map(area).chain(of_shared).collect())
         }
     };
     let mut text = match &device {

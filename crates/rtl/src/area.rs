@@ -3,6 +3,7 @@
 use crate::device::Device;
 use crate::emit::object;
 use crate::hardware::{Hardware, Part, Stage};
+use crate::objects::ObjectUnit;
 use millrace_netlist::area::{Area, Fabric, estimate};
 use millrace_netlist::{Design, passes, verify};
 use std::collections::BTreeMap;
@@ -70,13 +71,19 @@ fn part_of_stage(hardware: &Hardware, stage: &Stage, path: &str) -> String {
     if let Some(access) = lookup {
         return format!("table {}", object(&hardware.program, &access.unit));
     }
-    let is_of =
-        |name: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    match stage.objects.iter().find(|unit| is_of(&unit.name)) {
-        Some(unit) => format!("{} {}", unit.kind_name(), unit.name),
+    match part_of_objects(stage.objects.iter(), path) {
+        Some(object) => object,
         None if first == "pipeline" => "parser, decisions, deparser".to_owned(),
         None => "connections".to_owned(),
     }
+}
+
+/// The unit of an object that an instance belongs to.
+fn part_of_objects<'a>(mut units: impl Iterator<Item = &'a ObjectUnit>, path: &str) -> Option<String> {
+    let is_of =
+        |name: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let unit = units.find(|unit| is_of(&unit.name))?;
+    Some(format!("{} {}", unit.kind_name(), unit.name))
 }
 
 impl Hardware {
@@ -90,6 +97,18 @@ impl Hardware {
     }
 }
 
+impl Hardware {
+    /// What the units of objects of several stages take; `design` is [`Hardware::shared_design`].
+    pub fn area_of_shared(&self, design: &Design) -> AreaReport {
+        AreaReport::of(design, self.target.fabric(), |path| self.part_of_shared(path))
+    }
+
+    fn part_of_shared(&self, path: &str) -> String {
+        let units = self.shared.objects.iter().map(|object| &object.unit);
+        part_of_objects(units, path).unwrap_or_else(|| "turns of stages".to_owned())
+    }
+}
+
 impl Device {
     /// What it takes; `hardware` is what it was made of.
     pub fn area(&self, hardware: &Hardware) -> AreaReport {
@@ -98,6 +117,7 @@ impl Device {
             let stage = hardware.stages.iter().find(|stage| stage.part.name() == first);
             match (stage, first) {
                 (Some(stage), _) => format!("{first}: {}", part_of_stage(hardware, stage, rest)),
+                (_, "shared") => format!("shared: {}", hardware.part_of_shared(rest)),
                 (_, "control") => "registers and bus".to_owned(),
                 (_, mac) if mac.starts_with("mac") => "MACs".to_owned(),
                 (_, side) if side.starts_with("receive") => "receiving sides, windows".to_owned(),

@@ -5,15 +5,15 @@
 //! which there is no unit stay ports of the top.
 //!
 //! The stage takes a frame in a cycle in which `valid` and `ready` are 1. `ready` is 0 in the cycles after a frame that another has to
-//! wait for the sake of an object, and while a write of software waits for a memory.
+//! wait for the sake of an object, and while a write of software waits for a memory. A stage that asks for objects of several stages also
+//! waits for frames of those ([`crate::shared`]).
 //!
 //! The bank of tables that a frame meets is that of the register `bank` in the cycle in which the frame comes. It goes along with the
 //! frame: a unit that is asked in cycle n of the pipeline has it n cycles later. So software that writes the register changes all tables
 //! between two frames.
 
 use crate::emit::{AccessPorts, Ports, parameters_port};
-use crate::objects::{Kind, ObjectUnit, message_width, number_width};
-use crate::slots::Slot;
+use crate::objects::{ObjectUnit, Request};
 use crate::software_port::{PortKind, READ_LATENCY, SoftwarePort};
 use crate::stage::{Access, ObjectKey, Unit};
 use crate::tables::TableUnit;
@@ -33,9 +33,16 @@ pub(crate) struct Parts<'a> {
     pub(crate) objects: &'a [ObjectUnit],
     /// The fewest cycles from one frame to the next.
     pub(crate) interval: u32,
+    /// Whether frames of other stages may hold it up, for the sake of objects that both ask.
+    pub(crate) shares: bool,
     /// What it is for.
     pub(crate) view: View,
 }
+
+/// The input of a stage that has it take no frame, for the sake of objects of several stages.
+pub(crate) const HOLD: &str = "hold";
+/// The output of such a stage that says that it takes a frame.
+pub(crate) const TAKES: &str = "takes";
 
 /// What a stage is put together for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,94 +214,36 @@ impl Top<'_> {
 
     /// Adds the unit of an object; gives whether it is busy, if it may be.
     fn object(&mut self, parts: &Parts<'_>, unit: &ObjectUnit, module: ModuleId) -> Option<NodeId> {
-        let instance = self.m.instance(self.design, module, &unit.name);
-        for (number, slot) in unit.slots.iter().enumerate() {
-            self.slot(parts, unit, (instance, number), slot);
-        }
-        let port = unit.port();
-        if port.writable {
-            let values = port.write_inputs(&mut self.m);
-            for (what, value) in ["write_enable", "write_address", "write_data"].into_iter().zip(values) {
-                self.m.connect(instance, what, value);
-            }
-        }
-        if port.readable {
-            let values = port.read_inputs(&mut self.m);
-            for (what, value) in ["read_enable", "read_address"].into_iter().zip(values) {
-                self.m.connect(instance, what, value);
-            }
-            let data = self.m.output_of(instance, "read_data");
-            port.read_output(&mut self.m, data);
-        }
-        if unit.key == ObjectKey::Messages {
-            let pending = self.m.output_of(instance, "pending");
-            self.m.output(&port.port("pending"), pending);
-        }
-        if let ObjectKey::Hash(hash) = unit.key {
-            let parameters = self.m.output_of(instance, "parameters");
-            self.answers.insert(parameters_port(parts.program, hash), parameters);
-        }
-        unit.waits().then(|| self.m.output_of(instance, "busy"))
-    }
-
-    /// Connects the accesses that share a port of a unit.
-    fn slot(
-        &mut self,
-        parts: &Parts<'_>,
-        unit: &ObjectUnit,
-        (instance, number): (InstanceId, usize),
-        slot: &Slot,
-    ) {
-        let mut enables = Vec::new();
-        let mut inputs: Vec<Vec<(NodeId, NodeId)>> = vec![Vec::new(); unit.inputs[number].len()];
-        for at in &slot.accesses {
+        let mut requests = BTreeMap::new();
+        for at in unit.slots.iter().flat_map(|slot| &slot.accesses) {
             let ports = &parts.ports.accesses[*at];
             let enable = self.m.output_of(self.stage, &ports.enable);
-            enables.push(enable);
-            let mut values = self.inputs(ports);
-            if let Kind::Messages { messages, .. } = &unit.kind {
-                let message = messages.iter().position(|message| message.access == *at).unwrap_or(0);
-                let width = message_width(&unit.kind);
-                let bits = number_width(messages);
-                let payload = (!values.is_empty()).then(|| self.m.concat(&values));
-                let head = self.m.number(bits, message as u128);
-                let mut word = vec![head];
-                let has = payload.map_or(0, |payload| self.m.width(payload));
-                if width > bits + has {
-                    word.push(self.m.number(width - bits - has, 0));
-                }
-                word.extend(payload);
-                values = vec![self.m.concat(&word)];
-            }
-            for ((value, width), choices) in values.iter().zip(&unit.inputs[number]).zip(&mut inputs) {
-                choices.push((enable, self.m.resize(*value, *width)));
-            }
+            requests.insert(*at, Request { enable, inputs: self.inputs(ports) });
             self.request(ports);
         }
-        let enable = self.m.any(&enables);
-        self.m.connect(instance, &format!("slot{number}_enable"), enable);
-        for (at, (choices, width)) in inputs.iter().zip(&unit.inputs[number]).enumerate() {
-            let value = match choices.as_slice() {
-                [(_, only)] => *only,
-                several => self.m.one_hot(*width, several),
-            };
-            self.m.connect(instance, &format!("slot{number}_input{at}"), value);
-        }
-        for at in &slot.accesses {
-            if let Some(port) = &parts.ports.accesses[*at].answer {
-                let answer = self.m.output_of(instance, &format!("slot{number}_answer"));
-                let answer = self.m.resize(answer, parts.accesses[*at].answer);
+        let connected = unit.connect(&mut self.m, (self.design, module), &requests);
+        for (at, answer) in connected.answers {
+            if let Some(port) = &parts.ports.accesses[at].answer {
+                let answer = self.m.resize(answer, parts.accesses[at].answer);
                 self.answers.insert(port.clone(), answer);
             }
         }
+        if let (ObjectKey::Hash(hash), Some(parameters)) = (unit.key, connected.parameters) {
+            self.answers.insert(parameters_port(parts.program, hash), parameters);
+        }
+        connected.busy
     }
 
     /// Connects what is left, and says when the stage takes a frame.
     fn finish(&mut self, parts: &Parts<'_>, inputs: &[(String, u32)], outputs: &[String], busy: &[NodeId]) {
         let m = &mut self.m;
         let valid = m.input("valid", 1);
-        let busy = m.any(busy);
-        let mut ready = m.not(busy);
+        let mut waits = busy.to_vec();
+        if parts.shares {
+            waits.push(m.input(HOLD, 1));
+        }
+        let waits = m.any(&waits);
+        let mut ready = m.not(waits);
         let takes = match parts.interval {
             0 | 1 => m.and(valid, ready),
             interval => {
@@ -316,6 +265,9 @@ impl Top<'_> {
             }
         };
         m.output("ready", ready);
+        if parts.shares {
+            m.output(TAKES, takes);
+        }
         for (port, width) in inputs {
             let value = match (port.as_str(), self.answers.get(port)) {
                 ("valid", _) => takes,
@@ -330,15 +282,6 @@ impl Top<'_> {
                 m.output(port, value);
             }
         }
-    }
-}
-
-/// The units of the objects of a stage, those alone that no other stage changes.
-pub(crate) fn is_own(key: ObjectKey, stages: usize) -> bool {
-    match key {
-        // Nothing in hardware writes value sets, and each stage has a queue and generators of its own.
-        ObjectKey::ValueSet(_) | ObjectKey::Messages | ObjectKey::Hash(_) | ObjectKey::Random => true,
-        _ => stages == 1,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The hardware of a program: a pipeline for each stage.
 
-use crate::assemble::{Parts, View, assemble, bank_port, is_own, software_ports, unit_of, units_of};
+use crate::assemble::{Parts, View, assemble, bank_port, software_ports, unit_of, units_of};
 use crate::convert::convert;
 use crate::driver::Driver;
 use crate::emit::{Ports, emit, object};
@@ -12,6 +12,7 @@ use crate::refusal::{Construct, Refusal};
 use crate::report::{AccessReport, ObjectReport, OutsideReport, Report, StageReport, TableReport, frames};
 use crate::running::Running;
 use crate::schedule::{Schedule, schedule};
+use crate::shared::{Shared, SharedObject};
 use crate::slots::Slot;
 use crate::software_port::SoftwarePort;
 use crate::stage::{Dataflow, Input, ObjectKey, input_width};
@@ -75,6 +76,8 @@ pub struct Hardware {
     pub(crate) stages: Vec<Stage>,
     /// The units of tables, of all that have one.
     pub(crate) units: Vec<TableUnit>,
+    /// Objects that several stages ask.
+    pub(crate) shared: Shared,
     pub(crate) period_ps: u32,
     pub(crate) target: Target,
 }
@@ -96,8 +99,17 @@ pub(crate) struct Reached {
     /// Its port, with a name that no other has.
     pub(crate) port: SoftwarePort,
     pub(crate) what: ReachedUnit,
-    /// The numbers of the stages that have it, and what its port is named there.
-    pub(crate) stages: Vec<(usize, String)>,
+    /// Who has it, and what its port is named there.
+    pub(crate) holders: Vec<(Holder, String)>,
+}
+
+/// Who has a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// The stage of that number.
+    Stage(usize),
+    /// None of those that ask it.
+    Shared,
 }
 
 #[derive(Clone, Debug)]
@@ -145,9 +157,9 @@ impl Hardware {
             let (pipeline, ports) = emit(&program, &name, &dataflow, &placed);
             stages.push(Stage { part, dataflow, placed, ports, pipeline, objects: Vec::new() });
         }
-        add_objects((&program, &units), &mut stages);
+        let shared = add_objects((&program, &units), &mut stages);
         let Options { period_ps, target, .. } = options;
-        Ok(Hardware { program, stages, units, period_ps, target })
+        Ok(Hardware { program, stages, units, shared, period_ps, target })
     }
 
     /// The program.
@@ -164,6 +176,7 @@ impl Hardware {
     pub(crate) fn design(&self, stage: &Stage, view: View) -> Design {
         let is_there = |unit: &&ObjectUnit| view != View::Observed || unit.key != ObjectKey::Random;
         let objects: Vec<ObjectUnit> = stage.objects.iter().filter(is_there).cloned().collect();
+        let number = self.stages.iter().position(|other| other.part == stage.part).unwrap_or_default();
         assemble(Parts {
             program: &self.program,
             pipeline: stage.pipeline.clone(),
@@ -173,6 +186,7 @@ impl Hardware {
             tables: &self.units,
             objects: &objects,
             interval: stage.placed.interval,
+            shares: view != View::Observed && self.shared.is_asked_by(number),
             view,
         })
     }
@@ -201,7 +215,7 @@ impl Hardware {
     /// What software reaches, each once: what several stages have of it is written to all of them.
     pub(crate) fn reached(&self) -> Vec<Reached> {
         let mut all: Vec<Reached> = Vec::new();
-        let mut add = |stage: usize, name: &str, port: SoftwarePort, what: ReachedUnit| {
+        let mut add = |holder: Holder, name: &str, port: SoftwarePort, what: ReachedUnit| {
             let same = |other: &&mut Reached| match (&what, &other.what) {
                 (ReachedUnit::Bank, ReachedUnit::Bank) => true,
                 (ReachedUnit::Table(one), ReachedUnit::Table(two)) => one == two,
@@ -212,28 +226,35 @@ impl Hardware {
                 _ => false,
             };
             match all.iter_mut().find(same) {
-                Some(known) => known.stages.push((stage, name.to_owned())),
-                None => all.push(Reached { port, what, stages: vec![(stage, name.to_owned())] }),
+                Some(known) => known.holders.push((holder, name.to_owned())),
+                None => all.push(Reached { port, what, holders: vec![(holder, name.to_owned())] }),
             }
         };
         for (number, stage) in self.stages.iter().enumerate() {
+            let holder = Holder::Stage(number);
             let (tables, bank) =
                 software_ports(&self.program, &units_of(&self.units, &stage.dataflow.accesses));
             for (table, port) in tables {
-                add(number, &port.object.clone(), port, ReachedUnit::Table(table));
+                add(holder, &port.object.clone(), port, ReachedUnit::Table(table));
             }
             if let Some(port) = bank {
-                add(number, &port.object.clone(), port, ReachedUnit::Bank);
+                add(holder, &port.object.clone(), port, ReachedUnit::Bank);
             }
             for unit in &stage.objects {
-                add(number, &unit.name, unit.port(), ReachedUnit::Object(Box::new(unit.clone())));
+                add(holder, &unit.name, unit.port(), ReachedUnit::Object(Box::new(unit.clone())));
             }
         }
+        for SharedObject { unit, .. } in &self.shared.objects {
+            add(Holder::Shared, &unit.name, unit.port(), ReachedUnit::Object(Box::new(unit.clone())));
+        }
         let mut taken: FxHashSet<String> = FxHashSet::from_iter([bank_port(&self.program).object]);
-        for Reached { port, what, stages } in &mut all {
+        for Reached { port, what, holders } in &mut all {
             let is_bank = matches!(what, ReachedUnit::Bank);
             while !is_bank && !taken.insert(port.object.clone()) {
-                port.object = format!("{}.{}", port.object, self.stages[stages[0].0].part.name());
+                port.object = match holders[0].0 {
+                    Holder::Stage(stage) => format!("{}.{}", port.object, self.stages[stage].part.name()),
+                    Holder::Shared => format!("{}.shared", port.object),
+                };
             }
         }
         all
@@ -270,26 +291,25 @@ impl Hardware {
             target: self.target,
             stages,
             tables: self.tables_report(),
-            objects: self.stages.iter().flat_map(objects_report).collect(),
+            objects: self.objects_report(),
             outside: self.outside_report(),
         }
     }
 
-    /// Whether each object that frames change is asked by one stage, which has its unit.
+    /// Whether each object that frames change and that several stages ask has a unit.
     ///
     /// # Errors
-    /// The first object that several stages ask.
+    /// The first object that has none.
     pub fn check_shared(&self) -> Result<(), Refusal> {
         let mut users: BTreeMap<ObjectKey, (&Slot, Vec<String>)> = BTreeMap::new();
         for stage in &self.stages {
-            for (key, slots) in &stage.placed.slots {
-                if let (Some(slot), false) =
-                    (slots.first(), is_own(*key, 2) || matches!(key, ObjectKey::Table(_)))
-                {
+            for (key, slots) in stage.placed.slots.iter().filter(|(key, _)| is_kept(**key)) {
+                if let Some(slot) = slots.first() {
                     users.entry(*key).or_insert_with(|| (slot, Vec::new())).1.push(stage.part.name());
                 }
             }
         }
+        users.retain(|key, _| !self.shared.objects.iter().any(|object| object.unit.key == *key));
         let Some((slot, stages)) = users.into_values().find(|(_, stages)| stages.len() > 1) else {
             return Ok(());
         };
@@ -305,12 +325,22 @@ impl Hardware {
     /// # Errors
     /// The object that lets the fewest pass.
     pub fn check_rate(&self, rate: u64) -> Result<(), Refusal> {
-        let slow = |stage: &&Stage| frames(self.period_ps, stage.placed.interval) < rate;
-        let Some(stage) = self.stages.iter().find(slow) else { return Ok(()) };
-        let interval = stage.placed.interval;
-        let key = stage.placed.intervals.iter().find(|(_, own)| **own == interval).map(|(key, _)| *key);
-        let slots = key.and_then(|key| stage.placed.slots.get(&key));
-        let unit = slots.and_then(|slots| slots.first()).map(|slot| &slot.unit);
+        let is_slow = |interval: u32| frames(self.period_ps, interval) < rate;
+        let slow = self.stages.iter().find(|stage| is_slow(stage.placed.interval)).map(|stage| {
+            let interval = stage.placed.interval;
+            let key = stage.placed.intervals.iter().find(|(_, own)| **own == interval).map(|(key, _)| *key);
+            let slots = key.and_then(|key| stage.placed.slots.get(&key));
+            let unit = slots.and_then(|slots| slots.first()).map(|slot| &slot.unit);
+            (unit, interval, stage.part.name())
+        });
+        let shared = || {
+            let interval = self.shared.interval();
+            let objects = self.shared.objects.iter().filter(|_| is_slow(interval));
+            let object = objects.max_by_key(|object| object.interval)?;
+            let unit = object.unit.slots.first().map(|slot| &slot.unit);
+            Some((unit, interval, self.names(&object.stages).join(" and ")))
+        };
+        let Some((unit, interval, part)) = slow.or_else(shared) else { return Ok(()) };
         let (kind, name) = unit.map_or(("", ""), |unit| (unit.kind(), object(&self.program, unit)));
         let construct = Construct::Slow {
             object: format!("{kind} {name}"),
@@ -319,7 +349,12 @@ impl Hardware {
             rate,
         };
         let refusal = Refusal::of(&self.program, construct, name);
-        Err(Refusal { part: stage.part.name(), ..refusal })
+        Err(Refusal { part, ..refusal })
+    }
+
+    /// The names of stages.
+    fn names(&self, stages: &[usize]) -> Vec<String> {
+        stages.iter().map(|stage| self.stages[*stage].part.name()).collect()
     }
 
     /// Objects without a unit.
@@ -328,6 +363,7 @@ impl Hardware {
         for stage in &self.stages {
             for (key, slots) in &stage.placed.slots {
                 let has_unit = stage.objects.iter().any(|unit| unit.key == *key)
+                    || self.shared.objects.iter().any(|object| object.unit.key == *key)
                     || matches!(key, ObjectKey::Table(table) if self.units.iter().any(|unit| unit.table == *table));
                 let Some(slot) = slots.first().filter(|_| !has_unit) else { continue };
                 let report = outside.entry(*key).or_insert_with(|| OutsideReport {
@@ -336,9 +372,6 @@ impl Hardware {
                     why: "it is of a kind that has no unit, or larger than a unit may be",
                 });
                 report.stages.push(stage.part.name());
-                if report.stages.len() > 1 && !matches!(key, ObjectKey::Table(_)) {
-                    report.why = "a unit is part of one stage";
-                }
             }
         }
         outside.into_values().collect()
@@ -358,6 +391,29 @@ impl Hardware {
             storage_bits: unit.storage(),
         };
         self.units.iter().filter(used).map(report).collect()
+    }
+
+    fn objects_report(&self) -> Vec<ObjectReport> {
+        let report = |unit: &ObjectUnit, stage: String, interval: u32| ObjectReport {
+            object: unit.name.clone(),
+            stage,
+            kind: unit.kind_name(),
+            words: unit.port().words,
+            word_bits: unit.port().width,
+            storage_bits: unit.storage(),
+            accesses: unit.slots.iter().map(|slot| slot.accesses.len()).sum(),
+            ports: unit.slots.len(),
+            interval,
+            wait: if unit.waits() { unit.wait } else { 0 },
+        };
+        let of_stages = self.stages.iter().flat_map(|stage| {
+            let interval = |unit: &ObjectUnit| stage.placed.intervals.get(&unit.key).copied().unwrap_or(1);
+            stage.objects.iter().map(move |unit| report(unit, stage.part.name(), interval(unit)))
+        });
+        let shared = self.shared.objects.iter();
+        let shared = shared
+            .map(|object| report(&object.unit, self.names(&object.stages).join(" and "), object.interval));
+        of_stages.chain(shared).collect()
     }
 
     fn stage_report(&self, stage: &Stage) -> StageReport {
@@ -395,34 +451,32 @@ impl Hardware {
     }
 }
 
-fn objects_report(stage: &Stage) -> Vec<ObjectReport> {
-    let report = |unit: &ObjectUnit| ObjectReport {
-        object: unit.name.clone(),
-        stage: stage.part.name(),
-        kind: unit.kind_name(),
-        words: unit.port().words,
-        word_bits: unit.port().width,
-        storage_bits: unit.storage(),
-        accesses: unit.slots.iter().map(|slot| slot.accesses.len()).sum(),
-        ports: unit.slots.len(),
-        interval: stage.placed.intervals.get(&unit.key).copied().unwrap_or(1),
-        wait: if unit.waits() { unit.wait } else { 0 },
-    };
-    stage.objects.iter().map(report).collect()
+/// Whether frames change an object for all stages: those have one unit of it together. No frame changes value sets and the parameters of
+/// hashes, and each stage has a queue of messages and generators of random numbers of its own; tables are written by software alone.
+fn is_kept(key: ObjectKey) -> bool {
+    match key {
+        ObjectKey::Table(_) | ObjectKey::ValueSet(_) | ObjectKey::Hash(_) => false,
+        ObjectKey::Messages | ObjectKey::Random => false,
+        ObjectKey::Hits(_) | ObjectKey::Counter(_) | ObjectKey::DirectCounter(_) => true,
+        ObjectKey::Meter(_) | ObjectKey::DirectMeter(_) | ObjectKey::Register(_) => true,
+    }
 }
 
-/// Gives each stage the units of the objects that it alone asks.
-fn add_objects((program, units): (&Program, &[TableUnit]), stages: &mut [Stage]) {
+/// Gives each stage the units of the objects that it alone asks; gives those of several stages.
+fn add_objects((program, units): (&Program, &[TableUnit]), stages: &mut [Stage]) -> Shared {
     let mut users: BTreeMap<ObjectKey, usize> = BTreeMap::new();
     for key in stages.iter().flat_map(|stage| stage.placed.slots.keys()) {
         *users.entry(*key).or_default() += 1;
     }
+    let is_shared = |key: ObjectKey| is_kept(key) && users.get(&key).is_some_and(|stages| *stages > 1);
+    let mut shared = Shared::of((program, units), stages, is_shared);
+    name_apart(program, shared.objects.iter_mut().map(|object| &mut object.unit), std::iter::empty());
     for stage in stages {
         let Stage { dataflow, placed, .. } = &*stage;
         let of = |(key, slots): (&ObjectKey, &Vec<Slot>)| {
             let interval = placed.intervals.get(key).copied().unwrap_or(1);
             let bounds = (interval, placed.latency);
-            is_own(*key, users[key])
+            (!is_shared(*key))
                 .then(|| ObjectUnit::of((program, units), (*key, slots), &dataflow.accesses, bounds))
                 .flatten()
         };
@@ -432,16 +486,26 @@ fn add_objects((program, units): (&Program, &[TableUnit]), stages: &mut [Stage])
             _ => None,
         });
         objects.extend(hashes.filter_map(|key| ObjectUnit::of((program, units), (key, &[]), &[], (1, 0))));
-        // Tables and objects of different kinds may have one name.
-        let mut taken: FxHashSet<String> = program.tables.values().map(|table| table.name.clone()).collect();
-        let own = (0..dataflow.accesses.len()).map(|number| format!("lookup{number}"));
-        taken.extend(own.chain(["pipeline".to_owned()]));
-        for unit in &mut objects {
-            while !taken.insert(unit.name.clone()) {
-                unit.name = format!("{}.{}", unit.name, unit.kind_name().replace(' ', "_"));
-            }
-        }
+        let lookups = (0..dataflow.accesses.len()).map(|number| format!("lookup{number}"));
+        let others = lookups.chain(["pipeline".to_owned()]);
+        name_apart(program, objects.iter_mut(), others);
         stage.objects = objects;
+    }
+    shared
+}
+
+/// Tables and objects of different kinds may have one name: gives the units names that no other part has.
+fn name_apart<'a>(
+    program: &Program,
+    units: impl Iterator<Item = &'a mut ObjectUnit>,
+    others: impl Iterator<Item = String>,
+) {
+    let mut taken: FxHashSet<String> = program.tables.values().map(|table| table.name.clone()).collect();
+    taken.extend(others);
+    for unit in units {
+        while !taken.insert(unit.name.clone()) {
+            unit.name = format!("{}.{}", unit.name, unit.kind_name().replace(' ', "_"));
+        }
     }
 }
 

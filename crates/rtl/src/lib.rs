@@ -47,6 +47,7 @@ mod refusal;
 mod report;
 mod running;
 mod schedule;
+mod shared;
 mod simulate;
 mod slots;
 mod software_port;

@@ -1,4 +1,5 @@
-//! Which accesses share a port of a unit, and how far apart frames have to come for the sake of an object.
+//! Which accesses share a port of a unit, and how far apart frames have to come for the sake of an object: frames of one stage
+//! ([`intervals`]), and of two stages that ask the same one ([`apart`]).
 
 use crate::exclusive::Conditions;
 use crate::stage::{Dataflow, METER_INTERVAL, ObjectKey, Unit};
@@ -106,31 +107,53 @@ pub(crate) fn intervals(slots: &BTreeMap<ObjectKey, Vec<Slot>>) -> BTreeMap<Obje
     slots.iter().map(|(object, slots)| (*object, interval(*object, slots))).collect()
 }
 
-/// From the first cycle of a frame in which an object takes part to the last, so that frames take turns.
+/// So many cycles apart frames have to come, such that each finds the object as the one before has left it.
 fn interval(object: ObjectKey, slots: &[Slot]) -> u32 {
-    let span = |slots: &mut dyn Iterator<Item = u32>| -> Option<(u32, u32)> {
-        slots.fold(None, |span, at| {
-            let (first, last) = span.unwrap_or((at, at));
-            Some((first.min(at), last.max(at)))
-        })
-    };
-    let all = span(&mut slots.iter().map(|slot| slot.cycle)).unwrap_or((0, 0));
+    apart(object, slots, slots).and_then(|cycles| u32::try_from(cycles).ok()).unwrap_or(1).max(1)
+}
+
+/// The fewest cycles from a frame that makes some accesses to one that makes others (fewer than 0: the second one may come first), such
+/// that the object is as if the first frame were through before the second one came. None: however they come, it is.
+pub(crate) fn apart(object: ObjectKey, first: &[Slot], next: &[Slot]) -> Option<i64> {
     match object {
         // Nothing here writes them.
-        ObjectKey::Table(_) | ObjectKey::ValueSet(_) | ObjectKey::Hash(_) | ObjectKey::Random => 1,
+        ObjectKey::Table(_) | ObjectKey::ValueSet(_) | ObjectKey::Hash(_) | ObjectKey::Random => None,
         ObjectKey::Register(_) => {
-            let (reads, writes): (Vec<&Slot>, Vec<&Slot>) =
-                slots.iter().partition(|slot| matches!(slot.unit, Unit::RegisterRead(_)));
-            let Some(writes) = span(&mut writes.iter().map(|slot| slot.cycle)) else { return 1 };
-            let own = writes.1 - writes.0 + 1;
-            let answers = span(&mut reads.iter().map(|slot| slot.cycle + slot.unit.latency()));
-            let Some(answers) = answers else { return own };
+            let (reads, writes) = answers_and_writes(first);
+            let (next_reads, next_writes) = answers_and_writes(next);
             // An answer has all that was written before its cycle: what the frame before wrote, and nothing of the frame after.
-            own.max((writes.1 + 1).saturating_sub(answers.0)).max(answers.1.saturating_sub(writes.0))
+            let sees = writes.zip(next_reads).map(|(write, answer)| write.1 + 1 - answer.0);
+            let is_hidden = reads.zip(next_writes).map(|(answer, write)| answer.1 - write.0);
+            let in_turn = writes.zip(next_writes).map(|(write, next)| write.1 + 1 - next.0);
+            [sees, is_hidden, in_turn].into_iter().flatten().max()
         }
-        ObjectKey::Meter(_) | ObjectKey::DirectMeter(_) => all.1 - all.0 + METER_INTERVAL,
+        ObjectKey::Meter(_) | ObjectKey::DirectMeter(_) => turns(first, next, METER_INTERVAL),
         ObjectKey::Counter(_) | ObjectKey::DirectCounter(_) | ObjectKey::Hits(_) | ObjectKey::Messages => {
-            all.1 - all.0 + 1
+            turns(first, next, 1)
         }
     }
+}
+
+/// Frames take turns: from the last access of one to the first of the next it takes so many cycles.
+fn turns(first: &[Slot], next: &[Slot], cycles: u32) -> Option<i64> {
+    let at = |slot: &Slot| i64::from(slot.cycle);
+    Some(first.iter().map(at).max()? - next.iter().map(at).min()? + i64::from(cycles))
+}
+
+/// The first cycle and the last.
+type Span = Option<(i64, i64)>;
+
+/// When answers to reads come, and when is written.
+fn answers_and_writes(slots: &[Slot]) -> (Span, Span) {
+    let (reads, writes): (Vec<&Slot>, Vec<&Slot>) =
+        slots.iter().partition(|slot| matches!(slot.unit, Unit::RegisterRead(_)));
+    let answers = reads.iter().map(|slot| i64::from(slot.cycle + slot.unit.latency()));
+    (span(answers), span(writes.iter().map(|slot| slot.cycle.into())))
+}
+
+fn span(cycles: impl Iterator<Item = i64>) -> Span {
+    cycles.fold(None, |span, at| {
+        let (first, last) = span.unwrap_or((at, at));
+        Some((first.min(at), last.max(at)))
+    })
 }

@@ -252,6 +252,16 @@ impl Unit {
         }
     }
 
+    /// Whether it has an answer.
+    pub(crate) fn answers(&self) -> bool {
+        match self {
+            Unit::Lookup(_) | Unit::Member(_) | Unit::Random => true,
+            Unit::Meter(_) | Unit::MeterDirect(_) | Unit::RegisterRead(_) => true,
+            Unit::Hit(_) | Unit::Count(_) | Unit::CountDirect(_) => false,
+            Unit::RegisterWrite(_) | Unit::Digest(_) | Unit::Log(_) => false,
+        }
+    }
+
     /// The object that it is an access to; accesses to one object happen in the order of the program.
     pub(crate) fn object(&self) -> ObjectKey {
         match self {

@@ -293,9 +293,30 @@ fn intervals_are_kept_and_told() {
     assert!(taken.windows(2).all(|pair| pair[1] - pair[0] == interval), "{taken:?}");
 
     assert_eq!(slow.check_shared(), Ok(()));
-    let refused = hardware(0, true).check_shared().unwrap_err();
+}
+
+/// A register of two stages has one unit, of which a frame of each stage has its turn; one that no unit has room for is named.
+#[test]
+fn an_object_of_two_stages_has_a_unit() {
+    let both = Hardware::new(counting(0, true), Options::default()).unwrap();
+    assert_eq!(both.check_shared(), Ok(()));
+    let report = both.report();
+    let [object] = report.objects.as_slice() else { panic!("{report}") };
+    // A read is answered in the second cycle, and written back in that: two cycles each.
+    assert_eq!((object.stage.as_str(), object.ports, object.interval), ("ingress and egress", 4, 2));
+    assert!(report.outside.is_empty(), "{report}");
+    assert_eq!(both.check_rate(156_250_000 / 2), Ok(()));
+    let refused = both.check_rate(156_250_000 / 2 + 1).unwrap_err();
+    assert_eq!(refused.part, "ingress and egress");
+    assert!(matches!(refused.construct, Construct::Slow { interval: 2, .. }), "{refused}");
+
+    let mut large = (*counting(0, true)).clone();
+    large.registers.values_mut().for_each(|register| register.size = 1 << 24);
+    let large = Hardware::new(Arc::new(large), Options::default()).unwrap();
+    let refused = large.check_shared().unwrap_err();
     assert!(matches!(refused.construct, Construct::Shared { .. }), "{refused}");
     assert_eq!(refused.part, "ingress and egress");
+    assert_eq!(large.report().outside.len(), 1);
 }
 
 /// A CRC of the parameters that control sets, before and after it sets others.

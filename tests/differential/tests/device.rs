@@ -3,6 +3,8 @@
 
 #[allow(dead_code)]
 mod devices;
+#[path = "devices/shared.rs"]
+mod shared;
 #[allow(dead_code)]
 #[path = "../../../crates/netlist/tests/common/tools.rs"]
 mod tools;

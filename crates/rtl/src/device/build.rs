@@ -19,8 +19,9 @@ use crate::driver::Driver;
 use crate::emit::object;
 use crate::hardware::{Hardware, Part, Stage};
 use crate::map::RegisterMap;
-use crate::parts::later;
+use crate::parts::{import, later};
 use crate::refusal::{Construct, Refusal};
+use crate::shared::SharedObject;
 use crate::stage::{Input, Output, Unit};
 use crate::tables::TableUnit;
 use millrace_midend::order::{Order, looks_at_queues, may_set};
@@ -59,7 +60,7 @@ impl Device {
             check_stage(hardware, stage).map_err(refuse)?;
         }
         check_bytes(ingress, egress).map_err(refuse)?;
-        check_shared(&program, ingress, egress).map_err(refuse)?;
+        check_shared(hardware, &program).map_err(refuse)?;
         let features = Features::of(&program, ingress, egress);
         let parser = parser_of(&hardware.stages, features);
         if let Some(parser) = parser {
@@ -104,7 +105,7 @@ impl Device {
             emitted,
             waits_for_end: whole,
             latency: PartsLatency::of(&shape, ingress.placed.latency, egress.placed.latency),
-            interval: ingress.placed.interval,
+            interval: ingress.placed.interval.max(egress.placed.interval).max(hardware.shared.interval()),
             payload_bits: u64::from(shape.sides() * shape.slots * options.frame) * 8,
             places_again: if shape.tag > 0 { shape.places_again() } else { 0 },
         };
@@ -163,10 +164,12 @@ fn check_program(program: &Program, queues: u32) -> Result<(), String> {
 fn check_stage(hardware: &Hardware, stage: &Stage) -> Result<(), String> {
     let design = hardware.design(stage, View::InDevice);
     let top = design.top().map(|top| &design.modules[top]);
+    let is_shared =
+        |unit: &Unit| hardware.shared.objects.iter().any(|shared| shared.unit.key == unit.object());
     for (access, ports) in stage.dataflow.accesses.iter().zip(&stage.ports.accesses) {
         let asks =
             ports.answer.as_ref().is_some_and(|port| top.is_some_and(|top| top.input_named(port).is_some()));
-        if asks {
+        if asks && !is_shared(&access.unit) {
             let name = object(&hardware.program, &access.unit);
             return Err(format!("{} {name}, which has no unit in hardware", access.unit.kind()));
         }
@@ -199,17 +202,26 @@ fn check_bytes(ingress: &Stage, egress: &Stage) -> Result<(), String> {
     }
 }
 
-/// Whether an object belongs to one stage: each has units of its own. Tables may be in both, as software writes both.
-fn check_shared(program: &Program, ingress: &Stage, egress: &Stage) -> Result<(), String> {
-    let is_kept =
-        |unit: &Unit| !matches!(unit, Unit::Lookup(_) | Unit::Random | Unit::Digest(_) | Unit::Log(_));
-    for access in ingress.dataflow.accesses.iter().filter(|access| is_kept(&access.unit)) {
-        let mut others = egress.dataflow.accesses.iter();
-        if others.any(|other| is_kept(&other.unit) && other.unit.object() == access.unit.object()) {
-            return Err(format!("{}, which ingress and egress use", object(program, &access.unit)));
-        }
+/// Whether each object that frames change has one unit: within its stage, or for ingress and egress together. Other stages, the parser of
+/// clones and what is left of egress after a clone, take each frame that comes, so nothing can keep them apart from others.
+fn check_shared(hardware: &Hardware, program: &Program) -> Result<(), String> {
+    if let Err(refusal) = hardware.check_shared() {
+        return Err(refusal.construct.to_string());
     }
-    Ok(())
+    let waits = |number: &usize| matches!(hardware.stages[*number].part, Part::Ingress | Part::Egress);
+    let object_of = |shared: &SharedObject| {
+        let slot = shared.unit.slots.first()?;
+        let stages: Vec<String> =
+            shared.stages.iter().map(|number| hardware.stages[*number].part.name()).collect();
+        Some(format!(
+            "{} {}, which {} use",
+            slot.unit.kind(),
+            object(program, &slot.unit),
+            stages.join(" and ")
+        ))
+    };
+    let other = hardware.shared.objects.iter().find(|shared| !shared.stages.iter().all(waits));
+    other.and_then(object_of).map_or(Ok(()), Err)
 }
 
 /// Why decisions need the end of the frame, if they do.
@@ -347,7 +359,12 @@ impl<'a> Top<'a> {
         top.payload(&receives, &sends);
         let Top { mut m, control, ingress, egress, parser, tail, .. } = top;
         let stages = placed(&[Some(&ingress), Some(&egress), parser.as_ref(), tail.as_ref()]);
-        let software = control.finish(&mut m, &mut design, (hardware, options), &stages, settled);
+        let shared = hardware.shared_design().map(|made| import(&mut design, &made));
+        let shared = shared.map(|module| m.instance(&design, module, "shared"));
+        if let Some(shared) = shared {
+            stages.iter().for_each(|stage| stage.connect_shared(&mut m, &design, shared));
+        }
+        let software = control.finish(&mut m, &mut design, (hardware, options), (&stages, shared), settled);
         design.add(m.finish());
         (design, software)
     }

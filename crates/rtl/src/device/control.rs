@@ -6,7 +6,7 @@ use super::stages::Placed;
 use crate::assemble::bank_port;
 use crate::driver::Driver;
 use crate::groups::{GROUPS, GroupWords, NODE_WIDTH, NODES, SESSIONS, group_width};
-use crate::hardware::{Hardware, Reached, ReachedUnit};
+use crate::hardware::{Hardware, Holder, Reached, ReachedUnit};
 use crate::map::{RegisterMap, WordName};
 use crate::objects::Synced;
 use crate::parts::import;
@@ -99,7 +99,7 @@ impl Control {
         m: &mut ModuleBuilder,
         design: &mut Design,
         (hardware, options): (&Hardware, &DeviceOptions),
-        stages: &[&Placed<'_>],
+        (stages, shared): (&[&Placed<'_>], Option<InstanceId>),
         settled: NodeId,
     ) -> Software {
         let (map, places) = self.map(hardware);
@@ -110,7 +110,20 @@ impl Control {
         let mut pending = Vec::new();
         for (port, reached) in map.ports.iter().zip(&places.reached) {
             if !matches!(reached.what, ReachedUnit::Bank) {
-                pending.extend(connect_stages(m, (control, port), (hardware, reached), stages));
+                let instances: Vec<(InstanceId, &str)> = (reached.holders.iter())
+                    .filter_map(|(holder, name)| {
+                        let instance = match holder {
+                            Holder::Shared => shared,
+                            Holder::Stage(number) => {
+                                let part = hardware.stages[*number].part;
+                                let stage = stages.iter().find(|stage| stage.stage.part == part);
+                                stage.map(|stage| stage.instance)
+                            }
+                        };
+                        Some((instance?, name.as_str()))
+                    })
+                    .collect();
+                pending.extend(connect_holders(m, (control, port), &instances));
             }
         }
         if !pending.is_empty() {
@@ -186,7 +199,7 @@ impl Control {
 /// Which port is what.
 #[derive(Clone, Debug)]
 struct Places {
-    /// The first ports: what stages have.
+    /// The first ports: those of tables and objects.
     reached: Vec<Reached>,
     bank: usize,
     /// Sessions, groups and nodes.
@@ -249,18 +262,15 @@ fn connect_bus(m: &mut ModuleBuilder, design: &Design, map: &RegisterMap, contro
     }
 }
 
-/// Connects a port with the stages that have it; gives whether its queue has something, if it is one.
-fn connect_stages(
+/// Connects a port with those that have it, each with what the port is named there; gives whether its queue has something, if it is one.
+fn connect_holders(
     m: &mut ModuleBuilder,
     (control, port): (InstanceId, &SoftwarePort),
-    (hardware, reached): (&Hardware, &Reached),
-    stages: &[&Placed<'_>],
+    holders: &[(InstanceId, &str)],
 ) -> Option<NodeId> {
     let mut pending = None;
-    for (at, (number, name)) in reached.stages.iter().enumerate() {
-        let part = hardware.stages[*number].part;
-        let Some(stage) = stages.iter().find(|stage| stage.stage.part == part) else { continue };
-        let own = SoftwarePort { object: name.clone(), ..port.clone() };
+    for (at, (instance, name)) in holders.iter().enumerate() {
+        let own = SoftwarePort { object: (*name).to_owned(), ..port.clone() };
         let mut given = Vec::new();
         if port.writable {
             given.extend(["write_enable", "write_address", "write_data"]);
@@ -270,14 +280,14 @@ fn connect_stages(
         }
         for what in given {
             let value = m.output_of(control, &port.port(what));
-            m.connect(stage.instance, &own.port(what), value);
+            m.connect(*instance, &own.port(what), value);
         }
         if port.readable && at == 0 {
-            let data = m.output_of(stage.instance, &own.port("read_data"));
+            let data = m.output_of(*instance, &own.port("read_data"));
             m.connect(control, &port.port("read_data"), data);
         }
         if port.kind == PortKind::Queue {
-            pending = Some(m.output_of(stage.instance, &own.port("pending")));
+            pending = Some(m.output_of(*instance, &own.port("pending")));
         }
     }
     pending

@@ -51,6 +51,8 @@ pub(super) struct Placed<'a> {
     pub(super) instance: InstanceId,
     /// The names of the objects that software reaches.
     software: Vec<String>,
+    /// Its ports to units that several stages ask.
+    shared: BTreeSet<String>,
     /// Its input ports with their widths, and its output ports.
     inputs: Vec<(String, u32)>,
     outputs: Vec<String>,
@@ -70,8 +72,10 @@ impl<'a> Placed<'a> {
         let inputs = made.inputs.values().map(|port| (port.name.clone(), port.width)).collect();
         let outputs = made.outputs.values().map(|port| port.name.clone()).collect();
         let software = hardware.software_ports(stage.part).into_iter().map(|port| port.object).collect();
+        let number = hardware.stages.iter().position(|other| other.part == stage.part);
+        let shared = number.map(|number| hardware.shared_ports_of(number)).unwrap_or_default();
         let instance = m.instance(design, module, &stage.part.name());
-        Placed { stage, instance, software, inputs, outputs, zeros: BTreeSet::new() }
+        Placed { stage, instance, software, shared, inputs, outputs, zeros: BTreeSet::new() }
     }
 
     /// Whether a port is one by which software reaches an object.
@@ -89,8 +93,8 @@ impl<'a> Placed<'a> {
         self.software.iter().filter_map(of).any(|rest| ports.contains(&rest))
     }
 
-    /// Connects it: `given` are the values of the ports that the device drives. Those of software are connected with the registers later.
-    /// The rest, of objects without units, become ports of the device.
+    /// Connects it: `given` are the values of the ports that the device drives. Those of software are connected with the registers later,
+    /// those to units of several stages with these. The rest, of objects without units, become ports of the device.
     pub(super) fn connect(&mut self, m: &mut ModuleBuilder, given: &BTreeMap<String, NodeId>) {
         let part = self.stage.part.name();
         let is_zero = |name: &String| {
@@ -98,7 +102,8 @@ impl<'a> Placed<'a> {
         };
         let zeros = self.stage.ports.inputs.iter().enumerate().filter(|(_, name)| is_zero(name));
         self.zeros = zeros.map(|(number, _)| number).collect();
-        for (name, width) in self.inputs.iter().filter(|(name, _)| !self.is_of_software(name)) {
+        let is_elsewhere = |name: &String| self.is_of_software(name) || self.shared.contains(name);
+        for (name, width) in self.inputs.iter().filter(|(name, _)| !is_elsewhere(name)) {
             let value = match given.get(name) {
                 Some(value) => *value,
                 None => m.input(&format!("{part}.{name}"), *width),
@@ -108,9 +113,26 @@ impl<'a> Placed<'a> {
         let ports = &self.stage.ports;
         for name in &self.outputs {
             let is_used = name == "out_valid" || name == "ready" || ports.outputs.contains(name);
-            if !is_used && !self.is_of_software(name) {
+            if !is_used && !is_elsewhere(name) {
                 let value = m.output_of(self.instance, name);
                 m.output(&format!("{part}.{name}"), value);
+            }
+        }
+    }
+
+    /// Connects it with the units that several stages ask.
+    pub(super) fn connect_shared(&self, m: &mut ModuleBuilder, design: &Design, shared: InstanceId) {
+        let module = &design.modules[m.module().instances[shared].module];
+        for port in &self.shared {
+            let there = format!("{}.{port}", self.stage.part.name());
+            if self.outputs.contains(port) {
+                if module.input_named(&there).is_some() {
+                    let value = m.output_of(self.instance, port);
+                    m.connect(shared, &there, value);
+                }
+            } else {
+                let value = m.output_of(shared, &there);
+                m.connect(self.instance, port, value);
             }
         }
     }

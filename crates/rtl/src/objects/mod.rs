@@ -10,6 +10,7 @@
 //! take. A read has a port of the memory of its own.
 
 mod account;
+mod connect;
 mod counter;
 mod hash;
 mod memory;
@@ -20,7 +21,8 @@ mod register;
 mod sync;
 mod values;
 
-pub(crate) use messages::{Message, number_width, width as message_width};
+pub(crate) use connect::Request;
+use messages::{Message, number_width, width as message_width};
 pub(crate) use meter::Measure;
 use meter::part as meter_part;
 pub(crate) use random::{RANDOM_LATENCY, xorshift};
