@@ -19,7 +19,7 @@ use millrace_pipeline::{Bits, Program};
 use millrace_rtl::device::Reason;
 use millrace_rtl::map::{Field, RegisterDevice};
 use millrace_rtl::{
-    DeviceOptions, Driver, DriverError, GROUPS, Groups, Hardware, NODES, Objects, Options, SESSIONS, Session,
+    DeviceOptions, Driver, DriverError, GROUPS, Groups, Hardware, NODES, Objects, SESSIONS, Session,
     Sessions, TooMany,
 };
 use millrace_state::State;
@@ -87,7 +87,7 @@ impl Attached {
         to: &Attachment,
     ) -> Result<Attached, SwitchError> {
         let refused = |refusal: &dyn std::fmt::Display| SwitchError::Engine(refusal.to_string());
-        let hardware = Hardware::new(Arc::clone(program), Options::default());
+        let hardware = Hardware::new(Arc::clone(program), to.options.stages());
         let hardware = hardware.map_err(|refusal| refused(&refusal))?;
         let design = millrace_rtl::Device::new(&hardware, to.options.clone());
         let design = Arc::new(design.map_err(|refusal| refused(&refusal))?);

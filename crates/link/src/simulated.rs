@@ -47,8 +47,8 @@ impl Simulated {
         let shape = Shape { name: map.program.clone(), bytes: map.size(), ports };
         let report = device.report();
         // From its start to its end, to all ports, through the pipelines, and the gaps of random traffic.
-        let beats = 8 * options.frame / options.width;
-        let passage = 2 * (report.latency.all() + report.interval) + 4 * beats + 256;
+        let whole = options.link.cycles(options.frame + options.link.overhead(), options.width);
+        let passage = 2 * (report.latency.all() + report.interval) + 4 * whole + 256;
         Ok(Simulated { bench, shape, longest: options.frame as usize, quiet: passage, passage })
     }
 

@@ -41,6 +41,8 @@ enum LinkKind {
     Stream,
     /// MACs of 10 Gbit/s on XGMII
     Xgmii,
+    /// MACs of 1 Gbit/s on GMII
+    Gmii,
 }
 
 /// A bus of registers.
@@ -80,6 +82,7 @@ impl DeviceArgs {
             None => usual.link,
             Some(LinkKind::Stream) => Link::Stream,
             Some(LinkKind::Xgmii) => Link::Xgmii,
+            Some(LinkKind::Gmii) => Link::Gmii,
         };
         let bus = match self.bus {
             None => usual.bus,

@@ -13,8 +13,8 @@ use millrace_link::limits::MAX_WORDS;
 use millrace_link::{Client, Device, LinkError, Mapped, Server, Simulated};
 use millrace_listen::{Address, Admission, LINK};
 use millrace_pipeline::Bits;
+use millrace_rtl::Hardware;
 use millrace_rtl::map::{MapError, RegisterDevice, RegisterMap};
-use millrace_rtl::{Hardware, Options};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -179,8 +179,9 @@ fn simulated(
 ) -> Result<Simulated, Failure> {
     let program = load_any(program, source, findings)?.program(findings)?;
     let progress = Progress::start(format!("making hardware of {}", program.name));
-    let hardware = Hardware::new(program, Options::default()).map_err(failed)?;
-    let device = millrace_rtl::Device::new(&hardware, shape.options()).map_err(failed)?;
+    let options = shape.options();
+    let hardware = Hardware::new(program, options.stages()).map_err(failed)?;
+    let device = millrace_rtl::Device::new(&hardware, options).map_err(failed)?;
     let simulated = Simulated::new(&device).map_err(failed)?;
     drop(progress);
     Ok(simulated)

@@ -15,9 +15,7 @@ use millrace_rtl::backplane::{self, Backplane, BackplaneOptions};
 use millrace_rtl::device::Link;
 use millrace_rtl::map::Bus;
 use millrace_rtl::tables::MAX_CAPACITY;
-use millrace_rtl::{
-    AreaReport, Device, DeviceOptions, Hardware, Options, Part, Target, build_files, line_rate,
-};
+use millrace_rtl::{AreaReport, Device, DeviceOptions, Hardware, Options, Part, Target, build_files};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,10 +27,9 @@ pub(crate) struct RtlArgs {
     /// Folder to write the SystemVerilog, the report and the register map to
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// The length of a cycle that stages are placed for, in picoseconds
-    #[arg(long, value_name = "PS", default_value_t = Options::default().period_ps,
-          value_parser = clap::value_parser!(u32).range(1000..=1_000_000))]
-    period: u32,
+    /// The length of a cycle that stages are placed for, in picoseconds; that of the link if not given: 8000 with GMII, else 6400
+    #[arg(long, value_name = "PS", value_parser = clap::value_parser!(u32).range(1000..=1_000_000))]
+    period: Option<u32>,
     /// What the hardware is for: how long operations take, and the tools that constraints and scripts are written for
     #[arg(long, value_enum, default_value_t = TargetKind::Generic)]
     target: TargetKind,
@@ -40,7 +37,7 @@ pub(crate) struct RtlArgs {
     /// up to 4096, or 512 for masks and several ranges
     #[arg(long, value_name = "TABLE=N", value_parser = capacity)]
     capacity: Vec<(String, u64)>,
-    /// Frames a second that every stage has to take, if not those of 64 bytes at 64 bits a cycle
+    /// Frames a second that every stage has to take, if not those of 64 bytes at 64 bits a cycle, or of all ports with GMII
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
     rate: Option<u64>,
     /// Makes the hardware also where an object lets fewer frames a second pass
@@ -116,21 +113,22 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
     let program = load_any(&args.program.path, &args.program.source, findings)?.program(findings)?;
     let progress = Progress::start(format!("making hardware of {}", program.name));
     let capacities = capacities(args, &program)?;
+    let options = args.shape.options();
+    let period = args.period.unwrap_or(options.stages().period_ps);
     let hardware =
-        Hardware::new(program, Options { period_ps: args.period, capacities, target: args.target.target() });
+        Hardware::new(program, Options { period_ps: period, capacities, target: args.target.target() });
     let hardware = hardware.map_err(|refusal| Failure::Failed(refusal.to_string()))?;
     if !args.allow_slow {
-        let rate = args.rate.unwrap_or_else(|| line_rate(args.period));
+        let rate = args.rate.unwrap_or_else(|| options.line_rate(period));
         hardware.check_rate(rate).map_err(|refusal| Failure::Failed(refusal.to_string()))?;
     }
     if !args.allow_outside {
         hardware.check_shared().map_err(|refusal| Failure::Failed(refusal.to_string()))?;
     }
     let device = match args.device {
-        true => Some(
-            Device::new(&hardware, args.shape.options())
-                .map_err(|refusal| Failure::Failed(refusal.to_string()))?,
-        ),
+        true => {
+            Some(Device::new(&hardware, options).map_err(|refusal| Failure::Failed(refusal.to_string()))?)
+        }
         false => None,
     };
     let report = hardware.report();
@@ -196,7 +194,7 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
                     "latency": report.latency.all(), "headers_per_second": report.headers_per_second() })
         });
         say_line(
-            json!({ "ok": true, "program": report.program, "period_ps": report.period_ps, "target": report.target.name(),
+            json!({ "ok": true, "program": report.program, "period_ps": period, "target": report.target.name(),
                     "stages": stages, "tables": tables, "objects": objects, "outside": outside, "device": whole,
                     "areas": areas_json(&areas), "files": files }),
         );
@@ -235,7 +233,7 @@ fn write_files(
     let printed: Vec<Vec<VerilogFile>> = designs.iter().map(|design| verilog::print(design)).collect();
     // What is wrong with it is said before a file is written.
     let backplane = match (device, args.backplane) {
-        (Some(device), Some(slots)) => backplane_files(device, &printed[0], slots, args.period)?,
+        (Some(device), Some(slots)) => backplane_files(device, &printed[0], slots, hardware.period_ps())?,
         _ => Vec::new(),
     };
     std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
@@ -246,7 +244,7 @@ fn write_files(
         for file in printed {
             files.push(write(&file.file_name(), &file.text)?);
         }
-        for file in build_files(args.target.target(), printed, args.period) {
+        for file in build_files(args.target.target(), printed, hardware.period_ps()) {
             files.push(write(&file.name, &file.text)?);
         }
     }

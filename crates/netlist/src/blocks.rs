@@ -7,6 +7,8 @@ mod arbiter;
 mod checksum;
 mod editor;
 mod fifo;
+mod gmii;
+mod mac;
 #[cfg(test)]
 mod proofs;
 mod registers;
@@ -17,10 +19,12 @@ mod xgmii;
 pub use arbiter::{priority_arbiter, round_robin_arbiter};
 pub use editor::{EditorShape, editor};
 pub use fifo::fifo;
+pub use gmii::{gmii_receive, gmii_transmit};
+pub use mac::{RECEIVE_COUNTERS, TRANSMIT_COUNTERS};
 pub use registers::{avalon_mm, axi4_lite};
 pub use scheduler::{Discipline, scheduler};
 pub use slice::register_slice;
-pub use xgmii::{RECEIVE_COUNTERS, TRANSMIT_COUNTERS, xgmii_receive, xgmii_transmit};
+pub use xgmii::{xgmii_receive, xgmii_transmit};
 
 use crate::*;
 

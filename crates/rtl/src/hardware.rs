@@ -162,6 +162,11 @@ impl Hardware {
         Ok(Hardware { program, stages, units, shared, period_ps, target })
     }
 
+    /// The length of a cycle in picoseconds.
+    pub fn period_ps(&self) -> u32 {
+        self.period_ps
+    }
+
     /// The program.
     pub fn program(&self) -> &Arc<Program> {
         &self.program

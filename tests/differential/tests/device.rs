@@ -9,7 +9,7 @@ mod shared;
 #[path = "../../../crates/netlist/tests/common/tools.rs"]
 mod tools;
 
-use devices::{count_drops, drive};
+use devices::{check_underruns, count_drops, drive, seldom};
 use millrace_dataplane::{EngineKind, KnownPorts, Replica, Switch, SwitchConfig, device_groups};
 use millrace_differential::{compile, compile_path, memory};
 use millrace_netlist::Design;
@@ -76,7 +76,7 @@ fn compare(name: &str, options: DeviceOptions, count: usize, busy: (usize, usize
     let mut sample = sample(name, options.ports);
     let hardware = Hardware::new(Arc::clone(sample.switch.program()), Options::default()).unwrap();
     let (ports, link) = (options.ports, options.link);
-    let device = Device::new(&hardware, options).unwrap();
+    let device = Device::new(&hardware, options.clone()).unwrap();
     let mut bench = Bench::new(&device).unwrap();
     assert!(bench.set("whole_frames", u64::from(busy.1 == 5)));
     bench.set_groups(&device_groups(sample.switch.replication())).unwrap();
@@ -85,7 +85,7 @@ fn compare(name: &str, options: DeviceOptions, count: usize, busy: (usize, usize
     let mut sent: Vec<Vec<Vec<u8>>> = vec![Vec::new(); ports as usize];
     for _ in 0..count {
         let mut bytes = frame(&mut rng, &sample);
-        if link == Link::Xgmii {
+        if link.has_macs() {
             bytes.resize(bytes.len().max(60), 0);
         }
         let port = rng.below(ports as usize);
@@ -93,7 +93,7 @@ fn compare(name: &str, options: DeviceOptions, count: usize, busy: (usize, usize
         bench.send(port as u32, bytes, false);
     }
     // A link that is full all the time would fill queues.
-    let every = if link == Link::Xgmii { 150 } else { 8 };
+    let every = seldom(link, 150);
     // What software reads of the device goes to a state of its own, which had what control has written.
     let (mut read, mut effects) = (self::sample(name, ports), Effects::default());
     let (left, order) = drive(name, &mut bench, (every, busy), (&mut read.switch, &mut effects));
@@ -110,11 +110,12 @@ fn compare(name: &str, options: DeviceOptions, count: usize, busy: (usize, usize
         outcome.sent.into_iter().for_each(|sent| wanted[sent.port as usize].push(sent.bytes));
         digests.extend(outcome.digests);
     }
-    if link == Link::Xgmii {
+    if link.has_macs() {
         // A MAC fills frames up.
         wanted.iter_mut().flatten().for_each(|bytes| bytes.resize(bytes.len().max(60), 0));
     }
     check(name, &left, &wanted);
+    check_underruns(name, &mut bench, &options);
     let found: BTreeMap<String, u64> =
         bench.drops().into_iter().map(|(reason, count)| (reason.name().to_owned(), count)).collect();
     assert_eq!(found, drops, "{name}: drops");
@@ -178,6 +179,64 @@ fn widths_and_ports() {
 fn frames_go_from_mac_to_mac() {
     for name in NAMES {
         compare(name, DeviceOptions { link: Link::Xgmii, slots: 64, ..options() }, 150, (1, 8));
+    }
+}
+
+/// Frames come and leave octet by octet, whatever the width of the device, in cut-through and store-and-forward.
+#[test]
+fn frames_go_from_mac_to_mac_by_octets() {
+    for (width, busy) in [(64, 8), (64, 5), (512, 8)] {
+        for name in NAMES {
+            compare(name, DeviceOptions { link: Link::Gmii, width, slots: 64, ..options() }, 100, (1, busy));
+        }
+    }
+    for width in [128, 256] {
+        let options = DeviceOptions { link: Link::Gmii, ports: 2, width, slots: 64, ..options() };
+        compare("router", options, 60, (1, 8));
+    }
+}
+
+/// Frames of all sizes from 64 to 1518 bytes on four links of 1 Gbit/s that are full all the time.
+#[test]
+fn full_links_lose_nothing() {
+    const PORTS: u32 = 4;
+    let sample = sample("l2_switch", PORTS);
+    let stations: String = (0..PORTS)
+        .map(|port| format!("table_add smac NoAction 06:00:00:00:01:0{port} =>\ntable_add dmac forward 06:00:00:00:01:0{port} => {port}\n"))
+        .collect();
+    let mut control = sample.switch;
+    millrace_control::entries::load(&mut control, &stations).unwrap();
+    for width in [64, 512] {
+        let options = DeviceOptions { link: Link::Gmii, width, ports: PORTS, ..options() };
+        let hardware = Hardware::new(Arc::clone(control.program()), options.stages()).unwrap();
+        let mut bench = Bench::new(&Device::new(&hardware, options.clone()).unwrap()).unwrap();
+        bench.update(control.state()).unwrap();
+        // Each size once, the sizes of a port in an order that is not theirs.
+        let mut wanted: Vec<Vec<Vec<u8>>> = vec![Vec::new(); PORTS as usize];
+        for at in 0..1455u32 {
+            let (size, port) = (60 + at * 617 % 1455, at % PORTS);
+            let to = (port + 1) % PORTS;
+            let mut bytes = vec![6, 0, 0, 0, 1, to as u8, 6, 0, 0, 0, 1, port as u8, 0x88, 0xb5];
+            bytes.extend((14..size).map(|at| (at * 7 + size) as u8));
+            wanted[to as usize].push(bytes.clone());
+            bench.send(port, bytes, false);
+        }
+        let octets = (0..PORTS).map(|port| {
+            let to = wanted[(port as usize + 1) % 4].iter();
+            to.map(|bytes| bytes.len() as u64 + u64::from(Link::Gmii.overhead())).sum::<u64>()
+        });
+        let most = octets.max().unwrap();
+        let (mut left, begun, mut idle) = (Vec::new(), bench.cycle(), 0);
+        while idle < 3000 {
+            let (gone, _) = bench.step(&mut |_| true, &mut |_| true);
+            idle = if gone.is_empty() { idle + 1 } else { 0 };
+            left.extend(gone);
+        }
+        let cycles = bench.cycle() - begun - 3000;
+        check(&format!("{width} bits"), &left, &wanted);
+        check_underruns("full links", &mut bench, &options);
+        assert!(bench.drops().is_empty());
+        assert!(cycles < most + 1000, "{cycles} cycles, {most} octets with gaps on the fullest link");
     }
 }
 
@@ -445,7 +504,7 @@ fn what_does_not_fit_changes_nothing() {
 #[test]
 fn faults_harm_no_other_frame() {
     for (link, whole) in
-        [(Link::Stream, false), (Link::Stream, true), (Link::Xgmii, false), (Link::Xgmii, true)]
+        [Link::Stream, Link::Xgmii, Link::Gmii].into_iter().flat_map(|link| [(link, false), (link, true)])
     {
         let sample = sample("l2_switch", 4);
         let hardware = Hardware::new(Arc::clone(sample.switch.program()), Options::default()).unwrap();
@@ -475,7 +534,7 @@ fn faults_harm_no_other_frame() {
             }
         }
         let (mut left, mut idle) = (Vec::new(), 0);
-        while bench.waiting() > 0 || idle < 1000 {
+        while bench.waiting() > 0 || idle < 9000 {
             let (gone, _) = bench.step(&mut |_| true, &mut |_| true);
             idle = if gone.is_empty() { idle + 1 } else { 0 };
             left.extend(gone);
@@ -485,7 +544,7 @@ fn faults_harm_no_other_frame() {
         assert!(!whole || left.iter().all(|left| !left.is_bad), "{link:?}: a bad frame left");
         assert_eq!(bench.get("port0.rx_bad"), Some(faults[0] + faults[1]), "{link:?}, {whole}");
         assert_eq!(bench.get("port0.rx_oversize"), Some(faults[1]), "{link:?}, {whole}");
-        if link == Link::Xgmii {
+        if link.has_macs() {
             assert_eq!(bench.get("port0.rx_mac_bad_check"), Some(faults[0]));
             assert_eq!(bench.get("port0.rx_mac_oversize"), Some(faults[1]));
         }
@@ -543,7 +602,9 @@ fn verilator_and_simulation() {
     if !tools::has("verilator") {
         return;
     }
-    for (name, width, link) in [("l2_switch", 64, Link::Xgmii), ("router", 128, Link::Stream)] {
+    for (name, width, link) in
+        [("l2_switch", 64, Link::Xgmii), ("router", 128, Link::Stream), ("l2_switch", 256, Link::Gmii)]
+    {
         let sample = sample(name, 2);
         let hardware = Hardware::new(Arc::clone(sample.switch.program()), Options::default()).unwrap();
         let device =
@@ -560,7 +621,8 @@ fn verilator_and_simulation() {
             bench.send(rng.below(2) as u32, frame(&mut rng, &sample), rng.one_in(9));
         }
         let (mut choice, mut other, mut left) = (Rng::new(9), Rng::new(11), 0);
-        for _ in 0..1500 {
+        // An octet in each cycle, or a beat.
+        for _ in 0..if link == Link::Gmii { 6000 } else { 1500 } {
             let (gone, _) = bench.step(&mut |_| choice.below(8) < 6, &mut |_| other.below(8) < 6);
             left += gone.len();
         }

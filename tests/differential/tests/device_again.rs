@@ -7,7 +7,7 @@ mod devices;
 #[path = "../../../crates/netlist/tests/common/tools.rs"]
 mod tools;
 
-use devices::{count_drops, drive};
+use devices::{check_underruns, count_drops, drive, seldom};
 use millrace_dataplane::{
     EngineKind, KnownPorts, Replica, Session, Switch, SwitchConfig, device_groups, device_sessions,
 };
@@ -118,7 +118,7 @@ impl Case<'_> {
         let (ports, link) = (options.ports, options.link);
         let mut software = switch(&program, ports);
         let hardware = Hardware::new(Arc::clone(&program), Options::default()).unwrap();
-        let device = Device::new(&hardware, options).unwrap();
+        let device = Device::new(&hardware, options.clone()).unwrap();
         let clones = device.register_map().ports.iter().any(|port| port.object == "sessions");
         let mut bench = Bench::new(&device).unwrap();
         bench.set_groups(&device_groups(software.replication())).unwrap();
@@ -130,14 +130,14 @@ impl Case<'_> {
         let mut sent: Vec<Vec<Vec<u8>>> = vec![Vec::new(); ports as usize];
         for number in 0..count {
             let mut bytes = frame(&mut rng, operations, number);
-            if link == Link::Xgmii {
+            if link.has_macs() {
                 bytes.resize(bytes.len().max(60), 0);
             }
             let port = rng.below(ports as usize);
             sent[port].push(bytes.clone());
             bench.send(port as u32, bytes, false);
         }
-        let every = if link == Link::Xgmii { 200 } else { 8 };
+        let every = seldom(link, 200);
         let (mut state, mut effects) = (switch(&program, ports), Effects::default());
         let (left, order) = drive(&what, &mut bench, (every, busy), (&mut state, &mut effects));
         let (mut wanted, mut drops) = Outcome::default();
@@ -152,7 +152,7 @@ impl Case<'_> {
             *at += 1;
             for sent in outcome.sent {
                 let mut bytes = sent.bytes;
-                if link == Link::Xgmii {
+                if link.has_macs() {
                     bytes.resize(bytes.len().max(60), 0);
                 }
                 wanted.entry(sent.port).or_default().push(bytes);
@@ -165,6 +165,7 @@ impl Case<'_> {
             found.entry(left.port).or_default().push(left.bytes);
         }
         compare(&what, &found, &wanted);
+        check_underruns(&what, &mut bench, &options);
         let counted = bench.drops().into_iter().map(|(reason, count)| (reason.name().to_owned(), count));
         assert_eq!(counted.collect::<BTreeMap<_, _>>(), drops, "{what}: drops");
         let (own, effects) = (state.state_mut(), &mut effects);
@@ -234,7 +235,10 @@ fn a_frame_without_end_is_dropped() {
 fn frames_start_again_between_macs() {
     let program = through(&WITHOUT_CLONES);
     let options = DeviceOptions { link: Link::Xgmii, slots: 32, ..options() };
-    Case { program, options, operations: &[1, 3, 5, 6, 16], count: 150, busy: (1, 8) }.run();
+    let operations = &[1, 3, 5, 6, 16];
+    Case { program: Arc::clone(&program), options, operations, count: 150, busy: (1, 8) }.run();
+    let options = DeviceOptions { link: Link::Gmii, width: 128, slots: 32, ..self::options() };
+    Case { program, options, operations, count: 60, busy: (1, 8) }.run();
 }
 
 /// Clones have a number of copies, groups, cuts and sessions that do not exist.

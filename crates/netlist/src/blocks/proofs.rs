@@ -59,6 +59,11 @@ fn a_mac_gives_each_word_of_a_frame_once() {
     prove(&super::xgmii::monitor::monitored()).unwrap_or_else(|said| panic!("{said}"));
 }
 
+#[test]
+fn a_mac_gives_each_octet_of_a_frame_once() {
+    prove(&super::gmii::monitor::monitored()).unwrap_or_else(|said| panic!("{said}"));
+}
+
 /// A design with a register that keeps its first value.
 fn stuck(mut design: Design, name: &str) -> Design {
     let module = &mut design.modules[ModuleId::from_u32(0)];
@@ -81,6 +86,9 @@ fn faults_are_found() {
         }
         for register in ["inside", "holds", "held", "tail"] {
             assert!(prove(&stuck(super::xgmii::monitor::monitored(), register)).is_err(), "{register}");
+        }
+        for register in ["ready", "inside", "given", "bytes", "line", "lane3"] {
+            assert!(prove(&stuck(super::gmii::monitor::monitored(), register)).is_err(), "{register}");
         }
         for (discipline, register) in [
             (None, "count1"),

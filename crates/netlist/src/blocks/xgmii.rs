@@ -5,8 +5,8 @@ pub(super) mod monitor;
 mod receive;
 mod transmit;
 
-pub use receive::{RECEIVE_COUNTERS, xgmii_receive};
-pub use transmit::{TRANSMIT_COUNTERS, xgmii_transmit};
+pub use receive::xgmii_receive;
+pub use transmit::xgmii_transmit;
 
 use crate::*;
 
@@ -15,16 +15,6 @@ const START: u32 = 0xfb;
 const TERMINATE: u32 = 0xfd;
 const ERROR: u32 = 0xfe;
 const IDLE: u32 = 0x07;
-
-/// A counter of 32 bits at the output of that name, that many more with an event.
-fn count(m: &mut ModuleBuilder, name: &str, event: NodeId, by: NodeId) {
-    let (register, value) = m.register(&format!("{name}_count"), 32, Some(0));
-    let by = m.resize(by, 32);
-    let next = m.add(value, by);
-    m.set_next(register, next);
-    m.set_enable(register, event);
-    m.output(name, value);
-}
 
 /// Whether the character at a lane is that control character.
 fn is_control(m: &mut ModuleBuilder, (data, control): (NodeId, NodeId), lane: u32, character: u32) -> NodeId {

@@ -27,7 +27,7 @@ pub struct Left {
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// When its start left, and its end: in cycles of the first and the last beat; with MACs in characters of the link, of which eight
-    /// are a cycle.
+    /// are a cycle of XGMII and one is a cycle of GMII.
     pub at: (u64, u64),
     /// It is marked as bad.
     pub is_bad: bool,

@@ -50,6 +50,7 @@ impl Device {
         let program = Arc::clone(&hardware.program);
         let refuse = |why: String| Refusal::of(&program, Construct::Device(why), "device");
         options.check().map_err(refuse)?;
+        check_clock(hardware, &options).map_err(refuse)?;
         check_program(&program, options.queues).map_err(refuse)?;
         let stage = |part: Part| {
             let found = hardware.stages.iter().find(|stage| stage.part == part);
@@ -100,6 +101,7 @@ impl Device {
             program: program.name.clone(),
             period_ps: hardware.period_ps,
             ports: options.ports,
+            link: options.link,
             width: options.width,
             window,
             emitted,
@@ -136,6 +138,18 @@ impl Device {
     /// What it is like.
     pub fn report(&self) -> &DeviceReport {
         &self.report
+    }
+}
+
+/// Whether cycles are as long as those of the link, or shorter: as such stages take that clock too.
+fn check_clock(hardware: &Hardware, options: &DeviceOptions) -> Result<(), String> {
+    match options.link.period_ps() {
+        Some(most) if hardware.period_ps > most => Err(format!(
+            "cycles of {} ps with a link of {}, whose cycles have {most} ps",
+            hardware.period_ps,
+            options.link.name()
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -371,7 +385,7 @@ impl<'a> Top<'a> {
 
     /// The streams of the ports, or their MACs.
     fn links(&mut self, design: &mut Design, receives: &[InstanceId], sends: &[InstanceId]) {
-        match self.shape.is_lossy {
+        match self.shape.link.has_macs() {
             true => {
                 let of = (self.shape, self.up, &mut self.control);
                 super::macs::connect(&mut self.m, design, of, receives, sends);

@@ -364,7 +364,7 @@ impl Core<'_> {
 
 /// The quantum of each queue after a reset: as long as a frame may be.
 pub(super) fn quantum_at_start(shape: &Shape) -> u128 {
-    u128::from(shape.frame + shape.overhead).min((1 << Shape::LENGTH) - 1)
+    u128::from(shape.frame + shape.link.overhead()).min((1 << Shape::LENGTH) - 1)
 }
 
 /// The words of groups and nodes, in both banks.

@@ -4,7 +4,7 @@ use super::Link;
 use super::bench::{Decided, Left};
 use super::build::Device;
 use super::bus::{Master, Pending, Request};
-use super::wire::{Received, Receiver, Sender};
+use super::wire::{Received, Wire};
 use crate::map::RegisterAccess;
 use crate::streams::{Coming, Streams, get, set};
 use millrace_netlist::{SignalId, Simulator, in_words};
@@ -48,27 +48,11 @@ enum PortLink {
     Wire(Box<Wire>),
 }
 
-/// XGMII: signals of data and control, and who is at the other end.
-struct Wire {
-    receive: [Option<SignalId>; 2],
-    transmit: [Option<SignalId>; 2],
-    sender: Sender,
-    receiver: Receiver,
-}
-
 impl PortLink {
     fn of(simulator: &Simulator, port: u32, link: Link) -> PortLink {
-        match link {
-            Link::Stream => PortLink::Streams(Box::new(Streams::of(simulator, port))),
-            Link::Xgmii => {
-                let names = ["data", "control"];
-                PortLink::Wire(Box::new(Wire {
-                    receive: names.map(|name| simulator.input(&format!("rx{port}_{name}"))),
-                    transmit: names.map(|name| simulator.output(&format!("tx{port}_{name}"))),
-                    sender: Sender::default(),
-                    receiver: Receiver::default(),
-                }))
-            }
+        match Wire::of(simulator, port, link) {
+            Some(wire) => PortLink::Wire(Box::new(wire)),
+            None => PortLink::Streams(Box::new(Streams::of(simulator, port))),
         }
     }
 }
@@ -158,16 +142,14 @@ impl Cycles {
                     streams.begin(&mut self.simulator, coming, &mut || goes(number), (ready, bytes));
                 }
                 PortLink::Wire(wire) => {
-                    if wire.sender.has_room()
+                    if wire.has_room()
                         && !coming.is_empty()
                         && goes(number)
                         && let Some(frame) = coming.pop_front()
                     {
-                        started.push(wire.sender.send(&frame.bytes, frame.is_bad));
+                        started.push(wire.send(&frame.bytes, frame.is_bad));
                     }
-                    let (data, control) = wire.sender.word();
-                    set(&mut self.simulator, wire.receive[0], data);
-                    set(&mut self.simulator, wire.receive[1], control);
+                    wire.begin(&mut self.simulator);
                 }
             }
         }
@@ -182,8 +164,7 @@ impl Cycles {
                     self.left.extend(streams.end(&mut self.simulator, coming, port, started));
                 }
                 PortLink::Wire(wire) => {
-                    let [data, control] = wire.transmit.map(|signal| get(&mut self.simulator, signal));
-                    let received = wire.receiver.word(data, control);
+                    let received = wire.end(&mut self.simulator);
                     self.left.extend(received.map(|Received { bytes, at, is_bad }| Left {
                         port: number,
                         bytes,

@@ -93,7 +93,7 @@ pub(super) fn leave(top: &mut Top<'_>, copy: Copy, clones: Option<&ClonesWait>) 
         }
         None => bytes,
     };
-    let bytes = m.add_number(bytes, u128::from(top.shape.overhead));
+    let bytes = m.add_number(bytes, u128::from(top.shape.link.overhead()));
     let (emitted, emitted_bytes, payload_from) = (bits, length, from);
     Leaving { copy, reason, goes, is_copy, emitted, emitted_bytes, payload_from, bytes, again, most, cloned }
 }

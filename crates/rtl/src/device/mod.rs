@@ -42,7 +42,9 @@ pub use build::Device;
 pub use report::DeviceReport;
 
 pub use crate::groups::{GROUPS, NODES, SESSIONS};
+use crate::hardware::Options;
 use crate::map::Bus;
+use crate::report::line_rate;
 
 /// What a port of a device is connected to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +54,8 @@ pub enum Link {
     Stream,
     /// MACs of 10 Gbit/s on XGMII, with streams of 64 bits at 156.25 MHz.
     Xgmii,
+    /// MACs of 1 Gbit/s on GMII, full duplex, at 125 MHz.
+    Gmii,
 }
 
 impl Link {
@@ -60,7 +64,38 @@ impl Link {
         match self {
             Link::Stream => 0,
             // Preamble, check sequence and gap.
-            Link::Xgmii => 24,
+            Link::Xgmii | Link::Gmii => 24,
+        }
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Link::Stream => "streams",
+            Link::Xgmii => "XGMII",
+            Link::Gmii => "GMII",
+        }
+    }
+
+    /// Whether ports have MACs. These wait for nobody: a frame comes whether there is room or not.
+    pub fn has_macs(self) -> bool {
+        self != Link::Stream
+    }
+
+    /// The length of a cycle, where the link says it.
+    pub fn period_ps(self) -> Option<u32> {
+        match self {
+            Link::Stream => None,
+            Link::Xgmii => Some(6400),
+            Link::Gmii => Some(8000),
+        }
+    }
+
+    /// Cycles in which so many bytes pass, in beats of so many bits.
+    pub fn cycles(self, bytes: u32, width: u32) -> u32 {
+        match self {
+            Link::Stream | Link::Xgmii => bytes.div_ceil(width / 8),
+            Link::Gmii => bytes,
         }
     }
 }
@@ -114,6 +149,21 @@ impl Default for DeviceOptions {
 }
 
 impl DeviceOptions {
+    /// How the stages of such a device are made if nothing else is said: for the clock of its link.
+    pub fn stages(&self) -> Options {
+        let usual = Options::default();
+        Options { period_ps: self.link.period_ps().unwrap_or(usual.period_ps), ..usual }
+    }
+
+    /// Frames of 64 bytes a second that every stage has to take if nothing else is said, with cycles of so many picoseconds: those of all
+    /// links of 1 Gbit/s, else one of 64 bits in each cycle.
+    pub fn line_rate(&self, period_ps: u32) -> u64 {
+        match self.link {
+            Link::Stream | Link::Xgmii => line_rate(period_ps),
+            Link::Gmii => u64::from(self.ports) * 1_000_000_000 / ((64 + 20) * 8),
+        }
+    }
+
     /// What is wrong with them, if anything.
     pub fn check(&self) -> Result<(), String> {
         let power = |name: &str, value: u32, least: u32, most: u32| match value {

@@ -52,7 +52,7 @@ pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) ->
     let room = m.and(slots.is_there, open);
     let ready = m.or(skips, room);
     // A MAC does not wait: a frame that finds no slot, or whose header finds the one before it still there, is lost as a whole.
-    let always = m.number(1, u128::from(shape.is_lossy));
+    let always = m.number(1, u128::from(shape.link.has_macs()));
     let ready = m.or(always, ready);
     m.set_ready(&stream, ready);
     let comes = m.and(stream.valid, room);

@@ -1,5 +1,6 @@
 //! What a device is like, in numbers.
 
+use super::Link;
 use super::shape::Shape;
 use std::fmt;
 
@@ -12,6 +13,8 @@ pub struct DeviceReport {
     pub period_ps: u32,
     /// Ports.
     pub ports: u32,
+    /// What they are connected to.
+    pub link: Link,
     /// Bits of a beat.
     pub width: u32,
     /// Bytes of a frame that decisions need.
@@ -33,7 +36,8 @@ pub struct DeviceReport {
 /// Cycles that a frame to an idle port spends in each part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartsLatency {
-    /// From the start character to the first beat, and from that to the start character on the other side.
+    /// From the start of a frame (the start character, the first octet of its preamble) to the first beat, and from that to the start on
+    /// the other side.
     pub macs: u32,
     /// Until the window is filled, and its turn has come.
     pub window: u32,
@@ -49,8 +53,15 @@ pub struct PartsLatency {
 
 impl PartsLatency {
     pub(super) fn of(shape: &Shape, ingress: u32, egress: u32) -> PartsLatency {
-        let macs = if shape.is_lossy { 5 } else { 0 };
-        PartsLatency { macs, window: shape.window_words() + 1, ingress, copies: 1, egress, transmit: 5 }
+        let bytes = shape.width / 8;
+        let macs = match shape.link {
+            Link::Stream => 0,
+            Link::Xgmii => 5,
+            // Preamble, the bytes of a beat, the check sequence that may be there; two before the preamble of the other side.
+            Link::Gmii => bytes + 15,
+        };
+        let window = shape.link.cycles((shape.window_words() - 1) * bytes, shape.width) + 2;
+        PartsLatency { macs, window, ingress, copies: 1, egress, transmit: 5 }
     }
 
     /// From the first beat of a frame to its first beat at the other side, if the frame is as long as the window.
@@ -76,7 +87,10 @@ impl fmt::Display for DeviceReport {
             None => writeln!(f, "  cut-through: a decision needs {} bytes of a frame", self.window)?,
             Some(who) => writeln!(f, "  store-and-forward: {who} needs the length of the frame")?,
         }
-        let between = if macs > 0 { "XGMII to XGMII" } else { "stream to stream" };
+        let between = match self.link {
+            Link::Stream => "stream to stream".to_owned(),
+            link => format!("{0} to {0}", link.name()),
+        };
         writeln!(f, "  latency     {all} cycles ({:.1} ns), {between}", ns(all))?;
         writeln!(
             f,

@@ -19,10 +19,7 @@ pub(super) struct Shape {
     pub(super) queues: u32,
     pub(super) depth: u32,
     pub(super) headers: Headers,
-    /// Frames come whether there is room or not.
-    pub(super) is_lossy: bool,
-    /// Bytes that a frame takes of a link besides its own.
-    pub(super) overhead: u32,
+    pub(super) link: Link,
     /// Bits that go with a frame that starts again; 0: none does.
     pub(super) tag: u32,
     pub(super) features: Features,
@@ -38,10 +35,9 @@ impl Shape {
     const SLOTS_AGAIN: u32 = 8;
 
     pub(super) fn new(options: &DeviceOptions, headers: Headers, (tag, features): (u32, Features)) -> Shape {
-        let DeviceOptions { ports, width, frame, queues, depth, .. } = *options;
-        let (is_lossy, overhead) = (options.link == Link::Xgmii, options.link.overhead());
+        let DeviceOptions { ports, width, link, frame, queues, depth, .. } = *options;
         let slots = if tag > 0 { options.slots.max(Shape::SLOTS_AGAIN) } else { options.slots };
-        Shape { ports, width, slots, frame, queues, depth, headers, is_lossy, overhead, tag, features }
+        Shape { ports, width, slots, frame, queues, depth, headers, link, tag, features }
     }
 
     /// Receiving sides, and sending sides: one for each port, and one for frames that start again.
@@ -51,7 +47,7 @@ impl Shape {
 
     /// Of the sides for frames that start again.
     pub(super) fn again(&self) -> Shape {
-        Shape { queues: 1, depth: self.slots, is_lossy: false, overhead: 0, ..self.clone() }
+        Shape { queues: 1, depth: self.slots, link: Link::Stream, ..self.clone() }
     }
 
     /// Frames that wait to start again, at most. With the one that was taken from the queue and the one that is copied they have fewer

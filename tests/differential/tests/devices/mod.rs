@@ -4,7 +4,7 @@ use millrace_dataplane::{Outcome, Switch};
 use millrace_pipeline::Program;
 use millrace_pipeline::arbitrary::Rng;
 use millrace_rtl::Objects;
-use millrace_rtl::device::{Bench, Decided, Left};
+use millrace_rtl::device::{Bench, Decided, DeviceOptions, Left, Link};
 use millrace_state::Effects;
 use std::collections::BTreeMap;
 
@@ -13,6 +13,27 @@ pub(crate) fn count_drops(counts: &mut BTreeMap<String, u64>, outcome: &Outcome,
     for drop in &outcome.drops {
         let label = drop.reason.label(program);
         *counts.entry(label.split(':').next().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+}
+
+/// Cycles in which nothing leaves or is decided until nothing is left: by GMII the longest frame takes 2072 in, and as many out.
+const QUIET: u32 = 6000;
+
+/// Frames of a link begin once in so many cycles on average, so that no queue is full: a port has a beat as often as it begins a frame.
+pub(crate) fn seldom(link: Link, of_xgmii: usize) -> usize {
+    match link {
+        Link::Stream => 8,
+        Link::Xgmii => of_xgmii,
+        Link::Gmii => 6 * of_xgmii,
+    }
+}
+
+/// No frame that left through a MAC had to wait for its next word.
+pub(crate) fn check_underruns(what: &str, bench: &mut Bench, options: &DeviceOptions) {
+    for port in 0..options.ports {
+        let waited = bench.get(&format!("port{port}.tx_mac_underrun"));
+        let wanted = options.link.has_macs().then_some(0);
+        assert_eq!(waited, wanted, "{what}: frames of port {port} that were broken off");
     }
 }
 
@@ -27,7 +48,7 @@ pub(crate) fn drive(
 ) -> (Vec<Left>, Vec<Decided>) {
     let (mut left, mut order, mut idle, mut taken) = (Vec::new(), Vec::new(), 0, 0);
     let (mut choice, mut other) = (Rng::new(9), Rng::new(11));
-    while bench.waiting() > 0 || idle < 3000 {
+    while bench.waiting() > 0 || idle < QUIET {
         let (gone, decided) =
             bench.step(&mut |_| choice.below(every) < busy.0, &mut |_| other.below(8) < busy.1);
         idle = if gone.is_empty() && decided.is_empty() { idle + 1 } else { 0 };

@@ -1,28 +1,8 @@
 //! The receiving half with a monitor of its stream, whose output `bad` is 1 when the stream breaks a rule.
 
+use super::super::mac::monitor::{beat_faults, next, output, register};
 use super::receive::receive;
 use crate::*;
-
-/// The value of an output of the module that is built.
-fn output(m: &ModuleBuilder, name: &str) -> NodeId {
-    let found = m.module().outputs.values().find(|output| output.name == name);
-    found.and_then(|output| output.value.expand()).unwrap_or_else(|| panic!("no output {name}"))
-}
-
-/// The value of a register of the module that is built.
-fn register(m: &ModuleBuilder, name: &str) -> NodeId {
-    let (id, _) =
-        (m.module().registers.iter()).find(|(_, of)| of.name == name).unwrap_or_else(|| panic!("no {name}"));
-    let node = m.module().nodes.iter().find(|(_, node)| node.op == Op::Register(id));
-    node.map(|(node, _)| node).unwrap_or_else(|| panic!("no value of {name}"))
-}
-
-/// What a register of the module that is built takes, and when.
-fn next(m: &ModuleBuilder, name: &str) -> (NodeId, NodeId) {
-    let found = m.module().registers.values().find(|of| of.name == name);
-    let both = found.and_then(|of| of.next.expand().zip(of.enable.expand()));
-    both.unwrap_or_else(|| panic!("no enable of {name}"))
-}
 
 /// For any characters that come: all bytes of a beat but those of the last are there, and in the last they are the first ones, at least
 /// one; a beat that is marked as bad is the last; each word of a frame that is wanted is one beat, the same word, in the cycle after it;
@@ -71,23 +51,4 @@ pub(crate) fn monitored() -> Design {
     let mut design = Design::new();
     design.add(m.finish());
     design
-}
-
-/// What is wrong with a beat by itself.
-fn beat_faults(
-    m: &mut ModuleBuilder,
-    (valid, last, user, keep): (NodeId, NodeId, NodeId, NodeId),
-) -> Vec<NodeId> {
-    let full = m.reduce_and(keep);
-    let partial = m.not(full);
-    let not_last = m.not(last);
-    let early = m.all(&[valid, not_last, partial]);
-    let none = m.is(keep, 0);
-    let empty = m.and(valid, none);
-    let next = m.add_number(keep, 1);
-    let gap = m.and(next, keep);
-    let gap = m.reduce_or(gap);
-    let gap = m.and(valid, gap);
-    let marked = m.and(user, not_last);
-    vec![early, empty, gap, marked]
 }

@@ -1,5 +1,6 @@
 //! Both halves next to frames that are put on the wire, and read from it, character by character.
 
+use super::super::mac::frames::{check, random};
 use super::*;
 use crate::arbitrary::Rng;
 use std::collections::VecDeque;
@@ -9,16 +10,6 @@ type Character = (u8, bool);
 
 /// Makes a frame that has a fault.
 type Fault<'a> = &'a dyn Fn(&mut Rng) -> Vec<Character>;
-
-/// CRC-32 of IEEE 802.3, bit by bit.
-fn check(bytes: &[u8]) -> [u8; 4] {
-    let mut state = u32::MAX;
-    for byte in bytes {
-        state ^= u32::from(*byte);
-        (0..8).for_each(|_| state = (state >> 1) ^ if state & 1 != 0 { 0xedb8_8320 } else { 0 });
-    }
-    (!state).to_le_bytes()
-}
 
 fn control(character: u32) -> Character {
     (character as u8, true)
@@ -88,10 +79,6 @@ impl Receiver {
         let signal = self.sim.output(name).unwrap();
         self.sim.get_u64(signal)
     }
-}
-
-fn random(rng: &mut Rng, length: usize) -> Vec<u8> {
-    (0..length).map(|_| rng.next_u64() as u8).collect()
 }
 
 /// Characters of idle up to a lane where a frame may start, at least so many.

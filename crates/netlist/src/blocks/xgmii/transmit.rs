@@ -1,16 +1,13 @@
 //! The sending half: from a stream of frames to XGMII, with preamble, padding, check sequence and gap.
 
 use super::super::checksum::after_some;
+use super::super::mac::{bytes_of, count_sent, drain};
 use super::super::once;
-use super::{ERROR, IDLE, START, TERMINATE, count};
+use super::{ERROR, IDLE, START, TERMINATE};
 use crate::*;
 
-/// What a sending half counts: frames, their bytes with padding and check sequence, those that were marked as bad, and those whose
-/// next beat was not there in time.
-pub const TRANSMIT_COUNTERS: [&str; 4] = ["frames", "octets", "bad", "underrun"];
-
 /// The sending half of a MAC. Input: the stream `s`, whose `tuser` at the last beat has the frame sent with a wrong check sequence.
-/// Outputs: `data` and `control` of XGMII, and [`TRANSMIT_COUNTERS`].
+/// Outputs: `data` and `control` of XGMII, and [`TRANSMIT_COUNTERS`](super::super::TRANSMIT_COUNTERS).
 ///
 /// A frame is made as if it started in lane 0; if it starts in lane 4, all words are moved by half a word. The gap is 12 characters on
 /// average (*deficit idle count*): where the next start is not at a multiple of four, it is up to three shorter, and longer again once
@@ -54,7 +51,7 @@ fn transmit(m: &mut ModuleBuilder) {
     let comes = m.and(taking, input.valid);
     let tlast = beat.last.expect("frames");
     let (tkeep, tdata) = (beat.keep.expect("frames"), beat.data.expect("frames"));
-    let abort = drain(m, taking, (input.valid, tlast), (draining_register, draining));
+    let abort = drain(m, (draining_register, draining), taking, (input.valid, tlast));
 
     // Words 0 to 7 are there in any frame, the last one with at least 4 bytes.
     let early = {
@@ -120,31 +117,12 @@ fn transmit(m: &mut ModuleBuilder) {
     count_frames(m, (start, moves), (bytes, bad), (last, abort));
 }
 
-/// A beat that is not there in time ends the frame with errors; what comes of it later is forgotten.
-fn drain(
-    m: &mut ModuleBuilder,
-    taking: NodeId,
-    (valid, tlast): (NodeId, NodeId),
-    (draining_register, draining): (RegisterId, NodeId),
-) -> NodeId {
-    let absent = m.not(valid);
-    let abort = m.and(taking, absent);
-    let ends_stream = m.and(valid, tlast);
-    let drained = m.and(draining, ends_stream);
-    let keeps = m.not(drained);
-    let still = m.and(draining, keeps);
-    let next_draining = m.or(abort, still);
-    m.set_next(draining_register, next_draining);
-    abort
-}
-
 fn count_frames(
     m: &mut ModuleBuilder,
     (start, moves): (NodeId, NodeId),
     (bytes, bad): (NodeId, NodeId),
     (last, abort): (NodeId, NodeId),
 ) {
-    let one = m.number(1, 1);
     let (length_register, length) = m.register("length", 16, None);
     let wide = m.resize(bytes, 16);
     let sum = m.add(length, wide);
@@ -152,13 +130,7 @@ fn count_frames(
     let next_length = m.mux(start, check, sum);
     m.set_next(length_register, next_length);
     m.set_enable(length_register, moves);
-    let good = m.not(bad);
-    let good = m.and(last, good);
-    let wrong = m.and(last, bad);
-    count(m, "frames", good, one);
-    count(m, "octets", good, sum);
-    count(m, "bad", wrong, one);
-    count(m, "underrun", abort, one);
+    count_sent(m, (last, abort), (sum, bad));
 }
 
 /// The bytes of a beat with zeros after the end of the frame, and how many there are.
@@ -173,15 +145,7 @@ fn masked(m: &mut ModuleBuilder, data: NodeId, keep: NodeId, comes: NodeId) -> (
         })
         .collect();
     let all = m.concat(&parts);
-    // The first byte that is missing says how many there are.
-    let choices: Vec<(NodeId, NodeId)> = (1..8u32)
-        .map(|at| {
-            let kept = m.bit(keep, at);
-            (m.not(kept), m.number(4, at.into()))
-        })
-        .collect();
-    let eight = m.number(4, 8);
-    (all, m.first(&choices, eight))
+    (all, bytes_of(m, keep))
 }
 
 /// When the next frame may start, and in which half of a word; gives the half of the frame that starts now.
