@@ -115,11 +115,6 @@ impl Attached {
         })
     }
 
-    /// How many ports it has.
-    pub(crate) fn ports(&self) -> u32 {
-        self.design.options().ports
-    }
-
     /// What polls readable when it has something to say.
     pub(crate) fn poll_fd(&mut self) -> Option<RawFd> {
         self.link.up().and_then(|registers| registers.access().poll_fd())
@@ -231,7 +226,7 @@ impl Attached {
 
     /// Has a frame come in by a port; why it does not.
     fn send(&mut self, port: PortId, bytes: &[u8]) -> Result<(), DropReason> {
-        let number = u16::try_from(port).ok().filter(|number| u32::from(*number) < self.ports());
+        let number = self.design.options().port(port).and_then(|number| u16::try_from(number).ok());
         let number = number.ok_or(DropReason::UnknownPort)?;
         let registers = self.link.up().ok_or(DropReason::Device)?;
         self.is_touched = true;
@@ -441,7 +436,7 @@ fn take_said(switch: &mut Switch, device: &mut Attached, all: bool) -> bool {
     for event in said {
         match event {
             Event::Frame { port, bytes } => {
-                let port = PortId::from(port);
+                let port = device.design.options().number(port.into());
                 // Which port it came in by, the device does not tell.
                 let origin = switch.origin(port, switch.now_ns, None);
                 switch.transmit(port, bytes, &origin);

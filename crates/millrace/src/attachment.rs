@@ -11,6 +11,7 @@ use millrace_link::Place;
 use millrace_listen::{Address, LINK};
 use millrace_rtl::DeviceOptions;
 use millrace_rtl::device::MAX_PORTS;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// The device of `--engine device`.
@@ -26,12 +27,19 @@ pub(crate) struct HardwareArgs {
 }
 
 impl HardwareArgs {
-    /// The device, with as many ports if nothing else was given.
-    fn attachment(&self, ports: u32) -> Result<Attachment, Failure> {
+    /// The device, with these ports and those before them if nothing else was given; if they are too many, with these alone.
+    fn attachment(&self, needed: &BTreeSet<u32>) -> Result<Attachment, Failure> {
         let words = self.device.as_deref().unwrap_or_default();
         let args =
             DeviceArgs::of_words(words).map_err(|error| Failure::Usage(format!("--device: {error}")))?;
-        let options = DeviceOptions { ports: args.ports().unwrap_or(ports), ..args.options() };
+        let mut options = args.options();
+        if args.ports().is_none() {
+            options.ports = needed.last().map_or(1, |last| last.saturating_add(1));
+            if options.ports > MAX_PORTS {
+                options.ports = u32::try_from(needed.len()).unwrap_or(u32::MAX);
+                options.numbers = needed.iter().copied().collect();
+            }
+        }
         options.check().map_err(|error| Failure::Usage(format!("--device: {error}")))?;
         Ok(Attachment { place: self.place()?, options })
     }
@@ -62,8 +70,8 @@ impl HardwareArgs {
         if self.device_at.is_some() {
             return Err(Failure::Usage("`stf` simulates its device: --device-at is for `run`".into()));
         }
-        let needed = ports.max().map_or(1, |port| port.saturating_add(1));
-        self.attachment(needed.clamp(DeviceOptions::default().ports, MAX_PORTS)).map(Some)
+        let usual = 0..DeviceOptions::default().ports;
+        self.attachment(&usual.chain(ports).collect()).map(Some)
     }
 
     /// None, where none is to be.
@@ -82,19 +90,19 @@ pub(crate) fn of_run(args: &RunArgs) -> Result<Option<Attachment>, Failure> {
         return args.hardware.none();
     }
     let of_cpu = args.grpc.cpu_port;
-    let numbers = args.ports.iter().map(|spec| u32::from(spec.port)).chain(of_cpu);
-    let largest = numbers.max();
-    let attachment =
-        args.hardware.attachment(largest.map_or(1, |port| port.saturating_add(1)).min(MAX_PORTS))?;
+    let numbers: BTreeSet<u32> = args.ports.iter().map(|spec| u32::from(spec.port)).chain(of_cpu).collect();
+    let attachment = args.hardware.attachment(&numbers)?;
     let refuse = |what: &str, why: &str| Err(Failure::Failed(format!("{what}: {why}")));
-    if let Some(port) = largest.filter(|port| *port >= attachment.options.ports) {
-        let last = attachment.options.ports - 1;
-        return refuse(
-            &format!("port {port}"),
-            &format!("the device has ports 0 to {last} (`--device ports=N`, at most {MAX_PORTS})"),
+    let options = &attachment.options;
+    if let Some(port) = numbers.iter().find(|number| options.port(**number).is_none()) {
+        let known: Vec<String> = (0..options.ports).map(|port| options.number(port).to_string()).collect();
+        let known = known.join(", ");
+        let why = format!(
+            "the device has the ports {known} (`--device ports=N` or `numbers=N:N...`, at most {MAX_PORTS})"
         );
+        return refuse(&format!("port {port}"), &why);
     }
-    if !attachment.place.has_frames() && (largest.is_some() || args.packet_in.packet_in.is_some()) {
+    if !attachment.place.has_frames() && (!numbers.is_empty() || args.packet_in.packet_in.is_some()) {
         return refuse(
             "-i and --cpu-port",
             "frames go by the ports of the device itself, as only its registers are mapped",
@@ -132,13 +140,35 @@ mod tests {
         HardwareArgs { device: Some(device.to_owned()), device_at: at.map(str::to_owned) }
     }
 
+    /// The ports up to one.
+    fn needed(last: u32) -> BTreeSet<u32> {
+        (0..=last).collect()
+    }
+
+    #[test]
+    fn ports_have_the_numbers_that_are_needed() {
+        let made = |words: &str, needed: &[u32]| {
+            args(words, None).attachment(&needed.iter().copied().collect()).map(|made| made.options)
+        };
+        assert_eq!(made("", &[1, 3]).unwrap().ports, 4);
+        let numbered = made("width=128", &[1, 3, 510]).unwrap();
+        assert_eq!((numbered.ports, numbered.numbers.as_slice()), (3, &[1, 3, 510][..]));
+        assert_eq!((numbered.number(2), numbered.port(510), numbered.port(2)), (510, Some(2), None));
+        assert_eq!(made("numbers=7:9", &[9]).unwrap().numbers, [7, 9]);
+        let many: Vec<u32> = (0..20).collect();
+        for (words, needed) in [("numbers=7:7", &[7][..]), ("numbers=7:9,ports=3", &[7]), ("", &many)] {
+            assert!(matches!(made(words, needed), Err(Failure::Usage(_))), "{words}");
+        }
+    }
+
     #[test]
     fn words_are_those_of_options() {
-        let made = args("width=128, depth=64,bus=avalon-mm", Some("/dev/uio3,1")).attachment(3).unwrap();
+        let made =
+            args("width=128, depth=64,bus=avalon-mm", Some("/dev/uio3,1")).attachment(&needed(2)).unwrap();
         assert_eq!((made.options.ports, made.options.width, made.options.depth), (3, 128, 64));
         assert_eq!(made.options.bus, millrace_rtl::map::Bus::AvalonMm);
         assert_eq!(made.place, Place::Mapped("/dev/uio3".into(), 1));
-        assert_eq!(args("ports=9", None).attachment(3).unwrap().options.ports, 9);
+        assert_eq!(args("ports=9", None).attachment(&needed(2)).unwrap().options.ports, 9);
         assert_eq!(args("", Some("9561")).place().unwrap(), Place::Served(([127, 0, 0, 1], 9561).into()));
     }
 
@@ -147,7 +177,9 @@ mod tests {
         for (words, says) in
             [("speed=4", "speed"), ("ports=x", "ports"), ("ports=17", "16"), ("width=65", "65")]
         {
-            let Err(Failure::Usage(error)) = args(words, None).attachment(4) else { panic!("{words}") };
+            let Err(Failure::Usage(error)) = args(words, None).attachment(&needed(3)) else {
+                panic!("{words}")
+            };
             assert!(error.starts_with("--device: ") && error.contains(says), "{error}");
         }
         assert!(args("", Some("/dev/uio0,x")).place().is_err());

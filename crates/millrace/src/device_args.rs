@@ -11,6 +11,9 @@ pub(crate) struct DeviceArgs {
     /// Ports of the device; 4 if not given
     #[arg(long, value_name = "N")]
     ports: Option<u32>,
+    /// The numbers by which the program knows the ports, the first port first, as 0:1:2:510; from 0 on if not given
+    #[arg(long, value_name = "N:N...", value_delimiter = ':')]
+    numbers: Vec<u32>,
     /// What its ports are connected to; streams if not given
     #[arg(long, value_enum)]
     link: Option<LinkKind>,
@@ -71,9 +74,10 @@ impl DeviceArgs {
         })
     }
 
-    /// How many ports, if that was given.
+    /// How many ports, if that or their numbers were given.
     pub(crate) fn ports(&self) -> Option<u32> {
-        self.ports
+        let numbers = u32::try_from(self.numbers.len()).ok().filter(|numbers| *numbers > 0);
+        self.ports.or(numbers)
     }
 
     pub(crate) fn options(&self) -> DeviceOptions {
@@ -90,7 +94,8 @@ impl DeviceArgs {
             Some(BusKind::AvalonMm) => Bus::AvalonMm,
         };
         DeviceOptions {
-            ports: self.ports.unwrap_or(usual.ports),
+            ports: self.ports().unwrap_or(usual.ports),
+            numbers: self.numbers.clone(),
             width: self.width.unwrap_or(usual.width),
             link,
             slots: self.slots.unwrap_or(usual.slots),
@@ -105,6 +110,7 @@ impl DeviceArgs {
     pub(crate) fn given(&self) -> Option<&'static str> {
         let all = [
             (self.ports.is_some(), "--ports"),
+            (!self.numbers.is_empty(), "--numbers"),
             (self.link.is_some(), "--link"),
             (self.width.is_some(), "--width"),
             (self.slots.is_some(), "--slots"),

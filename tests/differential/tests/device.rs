@@ -105,9 +105,11 @@ fn compare(name: &str, options: DeviceOptions, count: usize, busy: (usize, usize
     for Decided { port, .. } in order {
         let bytes = &sent[port as usize][next[port as usize]];
         next[port as usize] += 1;
-        let outcome = sample.switch.inject(port, bytes, 0);
+        let outcome = sample.switch.inject(options.number(port), bytes, 0);
         count_drops(&mut drops, &outcome, sample.switch.program());
-        outcome.sent.into_iter().for_each(|sent| wanted[sent.port as usize].push(sent.bytes));
+        for sent in outcome.sent {
+            wanted[options.port(sent.port).unwrap() as usize].push(sent.bytes);
+        }
         digests.extend(outcome.digests);
     }
     if link.has_macs() {
@@ -172,6 +174,10 @@ fn widths_and_ports() {
             compare(name, DeviceOptions { ports, width, ..options() }, 120, (8, 8));
             compare(name, DeviceOptions { ports, width, slots: 2, ..options() }, 80, (4, 3));
         }
+    }
+    // The program knows the ports by other numbers.
+    for name in NAMES {
+        compare(name, DeviceOptions { numbers: vec![2, 0, 3, 1], ..options() }, 200, (7, 7));
     }
 }
 

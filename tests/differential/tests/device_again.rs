@@ -147,7 +147,7 @@ impl Case<'_> {
         assert_eq!(of_ports.len(), count as usize, "{what}: headers decided");
         for decided in of_ports {
             let at = &mut next[decided.port as usize];
-            let outcome = software.inject(decided.port, &sent[decided.port as usize][*at], 0);
+            let outcome = software.inject(options.number(decided.port), &sent[decided.port as usize][*at], 0);
             count_drops(&mut drops, &outcome, &program);
             *at += 1;
             for sent in outcome.sent {
@@ -155,7 +155,7 @@ impl Case<'_> {
                 if link.has_macs() {
                     bytes.resize(bytes.len().max(60), 0);
                 }
-                wanted.entry(sent.port).or_default().push(bytes);
+                wanted.entry(options.port(sent.port).unwrap()).or_default().push(bytes);
             }
             digests.extend(outcome.digests);
         }
@@ -223,6 +223,8 @@ fn frames_start_again() {
         let options = DeviceOptions { ports, width, slots, ..options() };
         Case { program: Arc::clone(&program), options, operations: &operations, count: 300, busy }.run();
     }
+    let options = DeviceOptions { numbers: vec![3, 1, 0, 2], ..options() };
+    Case { program, options, operations: &operations, count: 200, busy: (7, 7) }.run();
 }
 
 #[test]
@@ -253,7 +255,9 @@ fn frames_are_cloned_in_ingress_and_cut() {
         let options = DeviceOptions { ports, width, slots, ..options() };
         Case { program: Arc::clone(&program), options, operations: &operations, count: 300, busy }.run();
     }
-    let options = DeviceOptions { link: Link::Xgmii, slots: 32, ..options() };
+    let options = DeviceOptions { numbers: vec![2, 0, 3, 1], ..self::options() };
+    Case { program: Arc::clone(&program), options, operations: &operations, count: 200, busy: (7, 7) }.run();
+    let options = DeviceOptions { link: Link::Xgmii, slots: 32, ..self::options() };
     Case { program, options, operations: &[1, 3, 4, 10], count: 120, busy: (1, 8) }.run();
 }
 
@@ -267,12 +271,14 @@ fn frames_are_cloned_in_egress() {
         let options = DeviceOptions { ports, width, slots, ..options() };
         Case { program: Arc::clone(&program), options, operations: &operations, count: 300, busy }.run();
     }
+    let options = DeviceOptions { numbers: vec![1, 3, 2, 0], ..self::options() };
+    Case { program, options, operations: &operations, count: 200, busy: (5, 7) }.run();
     let mut source = Source::new(&["resubmit", "recirculate", "truncate"]);
     source.replace(
         "    i_clone = true\n    i_session = zext(h.arg, 32)\n    i_clone_list = 32w1\n    keep = 8w0x55",
         "    keep = 8w0x55",
     );
-    let options = DeviceOptions { link: Link::Xgmii, slots: 32, ..options() };
+    let options = DeviceOptions { link: Link::Xgmii, slots: 32, ..self::options() };
     Case { program: source.program(), options, operations: &[1, 3, 4, 8], count: 120, busy: (1, 8) }.run();
 }
 

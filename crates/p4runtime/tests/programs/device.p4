@@ -1,9 +1,9 @@
 // A switch that fits a small hardware device: stations by their addresses, with counts, idle timeouts and digests of those that are not
-// known, groups, and packets from and to the controller at port 3.
+// known, groups, and packets from and to the controller at port 510.
 #include <core.p4>
 #include <v1model.p4>
 
-#define CPU_PORT 3
+#define CPU_PORT 510
 
 @controller_header("packet_in")
 header packet_in_t {

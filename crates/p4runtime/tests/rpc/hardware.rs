@@ -16,12 +16,21 @@ use std::time::{Duration, Instant};
 use tonic::Code;
 
 const PROGRAM: &str = include_str!("../programs/device.p4");
-const CPU: u32 = 3;
+const CPU: u32 = 510;
 /// How long a simulated device may take for what a test waits for.
 const SOON: Duration = Duration::from_secs(60);
 
 fn options() -> DeviceOptions {
-    DeviceOptions { width: 128, frame: 512, slots: 4, queues: 1, depth: 8, ..DeviceOptions::default() }
+    let numbers = vec![0, 1, 2, CPU];
+    DeviceOptions {
+        numbers,
+        width: 128,
+        frame: 512,
+        slots: 4,
+        queues: 1,
+        depth: 8,
+        ..DeviceOptions::default()
+    }
 }
 
 /// A switch whose programs are on a device at a place.

@@ -185,7 +185,10 @@ impl Top<'_> {
     pub(super) fn before_ingress(&mut self, slot: SlotId, header: &Header) -> Option<NodeId> {
         let tag = self.tag_of(header);
         match role_of(self.program, slot) {
-            Some(Intrinsic::IngressPort) => Some(tag.map_or(header.port, |tag| tag.origin)),
+            Some(Intrinsic::IngressPort) => {
+                let port = tag.map_or(header.port, |tag| tag.origin);
+                Some(self.shape.number_of(&mut self.m, port))
+            }
             Some(Intrinsic::IngressTimestamp) => Some(header.time),
             Some(Intrinsic::PacketLength) => Some(header.length),
             Some(Intrinsic::PacketPath) => tag.map(|tag| tag.path),

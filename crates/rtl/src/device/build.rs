@@ -393,7 +393,7 @@ impl<'a> Top<'a> {
             false => self.streams(receives, sends),
         }
         let m = &mut self.m;
-        for (port, (receive, send)) in receives.iter().zip(sends).enumerate() {
+        for (port, (receive, send)) in self.shape.numbers.iter().zip(receives.iter().zip(sends)) {
             for name in receive::COUNTERS {
                 let count = m.output_of(*receive, name);
                 self.control.shows(&format!("port{port}.rx_{name}"), count);
@@ -425,7 +425,7 @@ impl<'a> Top<'a> {
     fn scheduling(&mut self, sends: &[InstanceId]) -> Vec<NodeId> {
         let m = &mut self.m;
         let mut modes = Vec::new();
-        for (port, send) in sends.iter().enumerate() {
+        for (port, send) in self.shape.numbers.iter().zip(sends) {
             let mode = self.control.setting(m, &format!("port{port}.discipline"), 2, 0);
             m.connect(*send, "mode", mode);
             modes.push(mode);

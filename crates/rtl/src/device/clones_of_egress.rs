@@ -233,7 +233,10 @@ fn of_clone(top: &mut Top<'_>, copy: &Copy, input: Input, values: &[NodeId]) -> 
         other => return after_egress(top, copy, other),
     };
     match role_of(top.program, slot) {
-        Some(Intrinsic::IngressPort) => return Some(top.tag_of(&copy.header)?.origin),
+        Some(Intrinsic::IngressPort) => {
+            let origin = top.tag_of(&copy.header)?.origin;
+            return Some(top.shape.number_of(&mut top.m, origin));
+        }
         Some(Intrinsic::IngressTimestamp) => return Some(copy.header.time),
         Some(Intrinsic::PacketLength) => {
             let parsed = copy.clone.as_ref()?.parsed?;

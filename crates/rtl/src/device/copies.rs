@@ -255,9 +255,7 @@ fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
     if let Some(turn) = &turn {
         turn.connect(m, moves, last);
     }
-    let ports = m.number(32, u128::from(top.shape.ports));
-    let is_port = m.lt(port, ports);
-    let number = m.slice(port, 0, top.shape.port_bits());
+    let (number, is_port) = top.shape.port_of(m, port);
     let path = path(m, (by_group, by_set), fate);
     let told = Told { port, rid, path };
     let given = given(top, fate, &told);

@@ -51,6 +51,7 @@ pub(super) fn connect(
 ) {
     let Some(mac) = Mac::of(design, shape) else { return };
     for (port, (receive, send)) in receives.iter().zip(sends).enumerate() {
+        let known = shape.numbers[port];
         let from = m.instance(design, mac.receive, &format!("mac{port}_receive"));
         for (name, width) in mac.receives {
             let value = m.input(&format!("rx{port}_{name}"), *width);
@@ -58,7 +59,7 @@ pub(super) fn connect(
         }
         // Frames for all are taken until software says which are not.
         for (name, width, reset) in [("station", 48, 0), ("promiscuous", 1, 1)] {
-            let value = control.setting(m, &format!("port{port}.{name}"), width, reset);
+            let value = control.setting(m, &format!("port{known}.{name}"), width, reset);
             m.connect(from, name, value);
         }
         let enable = m.bit(up, port as u32);
@@ -69,7 +70,7 @@ pub(super) fn connect(
         m.connect_ready(from, "m", ready);
         for name in RECEIVE_COUNTERS {
             let count = m.output_of(from, name);
-            control.shows(&format!("port{port}.rx_mac_{name}"), count);
+            control.shows(&format!("port{known}.rx_mac_{name}"), count);
         }
         let to = m.instance(design, mac.transmit, &format!("mac{port}_transmit"));
         let (beat, valid) = m.stream_from(*send, "m");
@@ -82,7 +83,7 @@ pub(super) fn connect(
         }
         for name in TRANSMIT_COUNTERS {
             let count = m.output_of(to, name);
-            control.shows(&format!("port{port}.tx_mac_{name}"), count);
+            control.shows(&format!("port{known}.tx_mac_{name}"), count);
         }
     }
 }

@@ -105,6 +105,8 @@ impl Link {
 pub struct DeviceOptions {
     /// Ports: 1 to [`MAX_PORTS`].
     pub ports: u32,
+    /// The numbers by which the program, control and software know the ports, as 510 for that of the processor. Empty: from 0 on.
+    pub numbers: Vec<u32>,
     /// Bits of a beat: 64, 128, 256 or 512.
     pub width: u32,
     /// What ports are connected to.
@@ -137,6 +139,7 @@ impl Default for DeviceOptions {
     fn default() -> DeviceOptions {
         DeviceOptions {
             ports: 4,
+            numbers: Vec::new(),
             width: 64,
             link: Link::Stream,
             slots: 16,
@@ -164,6 +167,16 @@ impl DeviceOptions {
         }
     }
 
+    /// The number by which a port is known, counted from 0.
+    pub fn number(&self, port: u32) -> u32 {
+        self.numbers.get(port as usize).copied().unwrap_or(port)
+    }
+
+    /// The port of a number, if there is one.
+    pub fn port(&self, number: u32) -> Option<u32> {
+        (0..self.ports).find(|port| self.number(*port) == number)
+    }
+
     /// What is wrong with them, if anything.
     pub fn check(&self) -> Result<(), String> {
         let power = |name: &str, value: u32, least: u32, most: u32| match value {
@@ -175,6 +188,16 @@ impl DeviceOptions {
             false => Err(format!("{name} {value} is not from 1 to {most}")),
         };
         within("the number of ports", self.ports, MAX_PORTS)?;
+        let mut distinct = self.numbers.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let numbers = self.numbers.len();
+        if numbers > 0 && (numbers != self.ports as usize || distinct.len() != numbers) {
+            return Err(format!(
+                "{numbers} numbers of ports for {} ports: each has one of its own",
+                self.ports
+            ));
+        }
         within("the number of queues", self.queues, MAX_QUEUES)?;
         power("the width of a beat", self.width, 64, 512)?;
         power("the number of slots", self.slots, 2, MAX_SLOTS)?;

@@ -3,13 +3,15 @@
 use super::clones::Features;
 use super::headers::Headers;
 use super::{DeviceOptions, Link, NODES};
-use millrace_netlist::address_width;
 use millrace_netlist::blocks::EditorShape;
+use millrace_netlist::{ModuleBuilder, NodeId, address_width};
 
 /// The widths of a device.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     pub(super) ports: u32,
+    /// The number by which each port is known.
+    pub(super) numbers: Vec<u32>,
     /// Bits of a beat.
     pub(super) width: u32,
     /// Frames that a receiving side holds, and the bytes of each.
@@ -37,7 +39,36 @@ impl Shape {
     pub(super) fn new(options: &DeviceOptions, headers: Headers, (tag, features): (u32, Features)) -> Shape {
         let DeviceOptions { ports, width, link, frame, queues, depth, .. } = *options;
         let slots = if tag > 0 { options.slots.max(Shape::SLOTS_AGAIN) } else { options.slots };
-        Shape { ports, width, slots, frame, queues, depth, headers, link, tag, features }
+        let numbers = (0..ports).map(|port| options.number(port)).collect();
+        Shape { ports, numbers, width, slots, frame, queues, depth, headers, link, tag, features }
+    }
+
+    /// Whether ports are known by numbers that are not from 0 on.
+    fn is_numbered(&self) -> bool {
+        self.numbers.iter().zip(0..).any(|(number, port)| *number != port)
+    }
+
+    /// The number by which a port is known.
+    pub(super) fn number_of(&self, m: &mut ModuleBuilder, port: NodeId) -> NodeId {
+        if !self.is_numbered() {
+            return port;
+        }
+        let bits = self.numbers.iter().map(|number| number.checked_ilog2().map_or(1, |last| last + 1)).max();
+        let number = |number: &u32| m.number(bits.unwrap_or(1), u128::from(*number));
+        let numbers: Vec<NodeId> = self.numbers.iter().map(number).collect();
+        m.choose(port, &numbers)
+    }
+
+    /// The port of a number of 32 bits, and whether there is such a port.
+    pub(super) fn port_of(&self, m: &mut ModuleBuilder, number: NodeId) -> (NodeId, NodeId) {
+        if !self.is_numbered() {
+            let ports = m.number(32, u128::from(self.ports));
+            return (m.slice(number, 0, self.port_bits()), m.lt(number, ports));
+        }
+        let is: Vec<NodeId> = self.numbers.iter().map(|own| m.is(number, u128::from(*own))).collect();
+        let ports: Vec<(NodeId, NodeId)> =
+            is.iter().zip(0..).map(|(is, port)| (*is, m.number(self.port_bits(), port))).collect();
+        (m.one_hot(self.port_bits(), &ports), m.any(&is))
     }
 
     /// Receiving sides, and sending sides: one for each port, and one for frames that start again.
