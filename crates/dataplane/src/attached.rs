@@ -16,7 +16,7 @@ use crate::{Clock, DropReason, PortId, Replication, ReplicationError};
 use link::Link;
 use millrace_link::{Device, Event, Fault, Place};
 use millrace_pipeline::{Bits, Program};
-use millrace_rtl::device::Reason;
+use millrace_rtl::device::{OWNER, Reason};
 use millrace_rtl::map::{Field, RegisterDevice};
 use millrace_rtl::{
     DeviceOptions, Driver, DriverError, GROUPS, Groups, Hardware, NODES, Objects, SESSIONS, Session,
@@ -24,6 +24,7 @@ use millrace_rtl::{
 };
 use millrace_state::State;
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -64,6 +65,10 @@ pub(crate) struct Attached {
     hits_until_ns: u64,
     /// Drops that the device had counted, those of it that the switch has counted.
     drops: BTreeMap<Reason, u64>,
+    /// What the device has as its owner when it holds what the driver knows.
+    owner: u32,
+    /// Whether that was written.
+    is_owned: bool,
     /// What was lost on the way from the device that the switch has counted.
     lost: u64,
     looked: Instant,
@@ -110,6 +115,8 @@ impl Attached {
             is_touched: true,
             hits_until_ns: 0,
             drops: BTreeMap::new(),
+            owner: RandomState::new().build_hasher().finish() as u32 | 1,
+            is_owned: false,
             lost: 0,
             looked: Instant::now(),
         })
@@ -141,16 +148,26 @@ impl Attached {
                     write.map_err(millrace_rtl::map::MapError::Access)?;
                 }
                 let drops = drops(&mut registers)?;
-                Ok((registers, drops))
+                let owner = match registers.map().find(OWNER) {
+                    Some((port, address)) => registers.read_word(port, address)?.to_u64_saturating(),
+                    None => 0,
+                };
+                Ok((registers, drops, owner))
             });
         match begun {
-            Ok((registers, drops)) => {
-                match self.link.is_simulated() {
+            Ok((registers, drops, owner)) => {
+                let is_known = self.is_owned && owner == u64::from(self.owner);
+                match (self.link.is_simulated(), is_known) {
                     // It has had a reset.
-                    true => (self.driver, self.groups) = (self.design.driver(), None),
-                    false => self.driver.forget(),
+                    (true, _) => (self.driver, self.groups) = (self.design.driver(), None),
+                    // What it has counted while it was not reached stays, and is read.
+                    (false, true) => self.driver.resume(),
+                    (false, false) => self.driver.forget(),
                 }
-                (self.drops, self.lost, self.is_touched) = (drops, 0, true);
+                if !is_known {
+                    (self.drops, self.is_owned) = (drops, false);
+                }
+                (self.lost, self.is_touched) = (0, true);
                 self.link.is_up(registers);
             }
             Err(error) => self.link.cut(&error),
@@ -168,9 +185,22 @@ impl Attached {
             }
         }
         match self.driver.update(state, registers) {
-            Ok(_) => self.full = None,
+            Ok(_) => {
+                self.full = None;
+                self.own();
+            }
             Err(DriverError::Full(full)) => self.is_full(&full),
             Err(DriverError::Device(error)) => self.link.cut(&error),
+        }
+    }
+
+    /// Notes in the device that it holds what the driver knows.
+    fn own(&mut self) {
+        let word = self.design.register_map().find(OWNER).filter(|_| !self.is_owned);
+        let (Some((port, address)), Some(registers)) = (word, self.link.up()) else { return };
+        match registers.write_word(port, address, &Bits::new(32, self.owner.into())) {
+            Ok(()) => self.is_owned = true,
+            Err(error) => self.link.cut(&error),
         }
     }
 

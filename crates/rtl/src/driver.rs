@@ -77,8 +77,18 @@ pub struct Driver {
     groups: Option<GroupWords>,
     /// The bank that frames meet.
     bank: bool,
-    /// The device may hold anything.
-    is_unknown: bool,
+    known: Known,
+}
+
+/// What is known of the words of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// All but what frames have changed.
+    All,
+    /// All but whether what was written last is there: a write has failed.
+    AllButLastWrite,
+    /// Nothing.
+    Nothing,
 }
 
 /// Words of a port that is written in two banks.
@@ -89,7 +99,7 @@ impl Driver {
     /// the numbers of their ports.
     pub fn new(units: impl IntoIterator<Item = (usize, TableUnit)>) -> Driver {
         let tables = units.into_iter().map(|(port, unit)| (port, Contents::new(unit))).collect();
-        Driver { tables, objects: Vec::new(), groups: None, bank: false, is_unknown: false }
+        Driver { tables, objects: Vec::new(), groups: None, bank: false, known: Known::All }
     }
 
     /// With these objects and multicast groups, too.
@@ -119,7 +129,15 @@ impl Driver {
 
     /// From now on the device may hold anything: the next update writes all words.
     pub fn forget(&mut self) {
-        self.is_unknown = true;
+        self.known = Known::Nothing;
+    }
+
+    /// The device is that of the last update, without a reset since, and nobody else has written to it: what frames have made of its
+    /// objects stays. If that update failed, the next one writes what that one did, and all words of tables.
+    pub fn resume(&mut self) {
+        if self.known == Known::Nothing {
+            self.known = Known::AllButLastWrite;
+        }
     }
 
     /// Says which multicast groups there are; the next update writes them together with tables.
@@ -166,12 +184,12 @@ impl Driver {
         }
         let changes_of = |(_, object): &(usize, Synced)| {
             let numbers = object.table().and_then(|table| self.numbers(table));
-            object.changes(state, (&tables, numbers), self.is_unknown)
+            object.changes(state, (&tables, numbers), self.known == Known::Nothing)
         };
         let objects: Vec<Option<Changes>> =
             self.objects.iter().map(changes_of).collect::<Result<_, Full>>().map_err(DriverError::Full)?;
         drop(tables);
-        if self.is_unknown {
+        if self.known != Known::All {
             self.tables.iter_mut().for_each(|(_, contents)| contents.change_all());
             self.groups.iter_mut().for_each(GroupWords::change_all);
         }
@@ -179,7 +197,7 @@ impl Driver {
         let changes = changes.chain(self.groups.iter_mut().flat_map(GroupWords::take_changes));
         let changes: Vec<Banked> = changes.filter(|(_, words)| !words.is_empty()).collect();
         let written = self.write(&changes, objects, device);
-        self.is_unknown = written.is_err();
+        self.known = if written.is_ok() { Known::All } else { Known::Nothing };
         written.map_err(DriverError::Device)
     }
 
@@ -189,7 +207,7 @@ impl Driver {
         objects: Vec<Option<Changes>>,
         device: &mut D,
     ) -> Result<bool, D::Error> {
-        if self.is_unknown {
+        if self.known != Known::All {
             // An earlier change of the bank may have failed.
             device.use_bank(self.bank)?;
         }

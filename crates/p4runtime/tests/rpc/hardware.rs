@@ -11,7 +11,8 @@ use millrace_p4runtime_api::v1::stream_message_response::Update as Heard;
 use millrace_p4runtime_api::v1::write_request::Atomicity;
 use millrace_p4runtime_api::v1::*;
 use millrace_rtl::{DeviceOptions, Hardware, Options};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tonic::Code;
 
@@ -46,6 +47,52 @@ fn serve(listener: TcpListener) -> Server {
     let hardware = Hardware::new(pipeline.program, Options::default()).unwrap();
     let device = millrace_rtl::Device::new(&hardware, options()).unwrap();
     Server::serve(listener, Box::new(Simulated::new(&device).unwrap())).unwrap()
+}
+
+/// The way to a server, which can be cut.
+struct Wire {
+    address: SocketAddr,
+    /// Whether it is whole, and the two sides of its connections.
+    state: Arc<Mutex<(bool, Vec<TcpStream>)>>,
+}
+
+impl Wire {
+    fn to(server: SocketAddr) -> Wire {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(Mutex::new((true, Vec::new())));
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for near in listener.incoming().flatten() {
+                let mut state = shared.lock().unwrap();
+                if !state.0 {
+                    continue;
+                }
+                let Ok(far) = TcpStream::connect(server) else { continue };
+                for (mut from, mut to) in [
+                    (near.try_clone().unwrap(), far.try_clone().unwrap()),
+                    (far.try_clone().unwrap(), near.try_clone().unwrap()),
+                ] {
+                    std::thread::spawn(move || {
+                        _ = std::io::copy(&mut from, &mut to);
+                        _ = to.shutdown(Shutdown::Both);
+                    });
+                }
+                state.1.extend([near, far]);
+            }
+        });
+        Wire { address, state }
+    }
+
+    fn cut(&self) {
+        let mut state = self.state.lock().unwrap();
+        state.0 = false;
+        state.1.drain(..).for_each(|side| _ = side.shutdown(Shutdown::Both));
+    }
+
+    fn mend(&self) {
+        self.state.lock().unwrap().0 = true;
+    }
 }
 
 fn frame(source: u8, destination: u8) -> Vec<u8> {
@@ -219,6 +266,37 @@ async fn entries_of_a_device_that_are_not_hit_are_idle() {
     assert!(begun.elapsed() >= Duration::from_nanos(timeout as u64));
     let keys: Vec<_> = told.iter().map(|entry| entry.r#match.clone()).collect();
     assert_eq!(keys, [source(5, 0).r#match]);
+}
+
+/// What a device has counted since software looked last is there when it is reached again; it is written to as before.
+#[tokio::test]
+async fn a_device_without_a_reset_keeps_its_counts() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let wire = Wire::to(server.local_addr().unwrap());
+    let server = serve(server);
+    let mut device = at(Place::Served(wire.address));
+    let mut client = ready(&device).await;
+    stations(&mut client).await;
+    for round in 0..3 {
+        for _ in 0..5 {
+            device.ports[0].send(frame(1, 2)).unwrap();
+            assert_eq!(leaving(&mut device, 1).await, frame(1, 2));
+        }
+        wire.cut();
+        soon("the link is cut", async || is_unreachable(&device).await).await;
+        wire.mend();
+        soon("the link is there", async || !is_unreachable(&device).await).await;
+        device.ports[0].send(frame(1, 2)).unwrap();
+        assert_eq!(leaving(&mut device, 1).await, frame(1, 2));
+        assert_eq!(hits(&mut client, 2).await, 6 * (round + 1));
+        let names = client.names();
+        let station = names.station(10 + round as u8, names.run("forward", &[&[2]]));
+        client.insert(Entity::TableEntry(station)).await.unwrap();
+        device.ports[0].send(frame(1, 10 + round as u8)).unwrap();
+        assert_eq!(leaving(&mut device, 1).await, frame(1, 10 + round as u8));
+    }
+    drop((client, device));
+    drop(server);
 }
 
 #[tokio::test]

@@ -31,6 +31,9 @@ use millrace_pipeline::{Intrinsic, PacketPath, Program, SlotId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The setting by which software knows whether a device had a reset since it wrote a number there.
+pub const OWNER: &str = "owner";
+
 /// A device: its design, and what is known about it.
 #[derive(Clone, Debug)]
 pub struct Device {
@@ -322,6 +325,8 @@ impl<'a> Top<'a> {
         let now = m.input("now_ns", 64);
         let mut control = Control::new(&mut m);
         let up = control.setting(&mut m, "ports_up", shape.ports, (1 << shape.ports) - 1);
+        // By a number that it has written here, software knows after a while that there was no reset.
+        control.setting(&mut m, OWNER, 32, 0);
         let bank_input = bank_port(program).port("of_frame");
         let mut top =
             Top { m, program, shape, ingress, egress, parser, tail, up, control, bank_input, now, again };

@@ -38,7 +38,7 @@ mod transmit;
 mod wire;
 
 pub use bench::{Bench, Decided, Left};
-pub use build::Device;
+pub use build::{Device, OWNER};
 pub use report::DeviceReport;
 
 pub use crate::groups::{GROUPS, NODES, SESSIONS};
