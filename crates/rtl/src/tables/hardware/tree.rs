@@ -2,14 +2,14 @@
 //!
 //! The keys at which another interval starts are in order in the leaves. A node has a few of them; the number of those that are not
 //! above the key, all compared at once, says which node of the next level goes on, or in a leaf which interval it is. A level takes a cycle
-//! for its memory, two more where that is block memory, which lies far from the logic, and one for the comparison.
+//! for its memory, one more where that is block memory, which lies far from the logic, and one for the comparison.
 
 use super::{Found, Making};
 use crate::tables::layout::{index_bits, levels};
 use millrace_netlist::{NodeId, address_width};
 
-/// Nodes of a level up to which it is in lookup tables.
-const SMALL: u32 = 32;
+/// Nodes of a level up to which it is in lookup tables: with both banks 32 words, which a lookup table holds.
+const SMALL: u32 = 16;
 
 /// Bits that are compared as a whole: a carry chain of more takes most of a cycle.
 const COMPARED: u32 = 64;
@@ -22,7 +22,7 @@ pub(super) fn cycles(entries: u32, keys: u32) -> u32 {
 }
 
 fn level_cycles(nodes: u32) -> u32 {
-    if nodes <= SMALL { 2 } else { 4 }
+    if nodes <= SMALL { 2 } else { 3 }
 }
 
 impl Making<'_> {
@@ -45,10 +45,7 @@ impl Making<'_> {
                 true => self.m.read(memory, place),
                 false => self.m.read_clocked(memory, place, None),
             };
-            let mut word = self.m.delayed(&format!("word{level}"), word, None);
-            if *count > SMALL {
-                word = self.m.delayed(&format!("near{level}"), word, None);
-            }
+            let word = self.m.delayed(&format!("word{level}"), word, None);
             let step = |making: &mut Self, cycle: &mut u32, key: &mut NodeId, node: &mut Option<NodeId>| {
                 *cycle += 1;
                 *key = making.m.delayed(&format!("key_{cycle}"), *key, None);
