@@ -87,7 +87,7 @@ impl Pass<'_> {
     fn place(&self, least: &[u32]) -> Result<Schedule, Construct> {
         let dataflow = self.dataflow;
         let graph = &dataflow.graph;
-        let room = self.period.saturating_sub(self.delays.margin).max(1);
+        let room = self.period.saturating_sub(self.delays.overhead()).max(1);
         let mut cycle: SecondaryMap<Wire, Option<u32>> = SecondaryMap::new();
         let mut time: SecondaryMap<Wire, u32> = SecondaryMap::new();
         let mut access: Vec<u32> = Vec::new();
@@ -138,7 +138,7 @@ impl Pass<'_> {
         let slots = slots(dataflow, self.conditions, self.objects, &access);
         let intervals = intervals(&slots);
         let interval = intervals.values().copied().max().unwrap_or(1);
-        let longest = slowest + self.delays.margin;
+        let longest = slowest + self.delays.overhead();
         Ok(Schedule { cycle, access, slots, intervals, latency, interval, longest })
     }
 

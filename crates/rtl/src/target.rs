@@ -52,6 +52,7 @@ impl Target {
         match self {
             Target::Generic => Delays {
                 margin: 500,
+                far: 0,
                 inputs: 6,
                 level: 450,
                 chain: 450,
@@ -64,6 +65,7 @@ impl Target {
             },
             Target::Ecp5 => Delays {
                 margin: 1000,
+                far: 800,
                 inputs: 4,
                 level: 800,
                 chain: 1100,
@@ -76,6 +78,7 @@ impl Target {
             },
             Target::Xc7 => Delays {
                 margin: 600,
+                far: 0,
                 inputs: 6,
                 level: 500,
                 chain: 600,
@@ -94,7 +97,10 @@ impl Target {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delays {
     /// After the edge of the clock until values of registers are there, and before the next when they must be.
-    pub(crate) margin: u32,
+    margin: u32,
+    /// By how much the first wire of a cycle is longer where the design is large, and registers are far from the logic: 2.2 ns were
+    /// measured in the router's ingress on an ECP5.
+    far: u32,
     /// Inputs of a lookup table.
     inputs: u32,
     /// A lookup table and the wire to it.
@@ -114,6 +120,11 @@ pub(crate) struct Delays {
 }
 
 impl Delays {
+    /// What a cycle takes besides its operations.
+    pub(crate) fn overhead(&self) -> u32 {
+        self.margin + self.far
+    }
+
     /// What an operation takes; `of` is the width of an operand.
     pub(crate) fn of(&self, node: &Node, width: u32, of: impl Fn(Wire) -> u32) -> u32 {
         match node {

@@ -1,5 +1,8 @@
 //! An editor: new bytes, then the rest of a frame that lies in a memory, as a stream.
 
+#[cfg(test)]
+pub(super) mod monitor;
+
 use super::once;
 use crate::*;
 

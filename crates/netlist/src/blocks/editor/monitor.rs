@@ -1,0 +1,207 @@
+//! An editor with a monitor of its stream, whose output `bad` is 1 when a beat is not what it should be.
+
+use super::super::mac::monitor::{input, output};
+use super::{EditorShape, edit};
+use crate::*;
+
+/// Beats of two bytes, up to three new bytes, frames of up to two words.
+const SHAPE: EditorShape = EditorShape { data: 16, emitted: 3, word: 1, moves: 3 };
+/// Bytes of the memory.
+const MEMORY: u32 = 4;
+/// Bits of places in the new frame.
+const PLACE: u32 = 4;
+
+/// For any contents of the memory, any lengths, any time at which words are there and beats are taken: the beats of a frame have the new
+/// bytes, then the old ones from `payload_from` on, each once and in order, and nothing else; the last is marked, also as bad if the
+/// frame is; one that is not taken stays; `done` comes once for each frame.
+///
+/// What comes in from outside is free. As soon as it breaks the rules that the editor asks for, nothing that follows counts.
+pub(crate) fn monitored() -> Design {
+    let mut m = ModuleBuilder::new("monitored_editor");
+    edit(&mut m, SHAPE);
+    let mut rules = Vec::new();
+
+    // The memory, as it is in the first cycle, and what it gives.
+    let (started_register, started) = m.register("started", 1, Some(0));
+    let one = m.number(1, 1);
+    m.set_next(started_register, one);
+    let mut fixed = |m: &mut ModuleBuilder, name: &str, width: u32| {
+        let now = m.input(name, width);
+        let (register, kept) = m.register(&format!("kept_{name}"), width, Some(0));
+        let value = m.mux(started, kept, now);
+        m.set_next(register, value);
+        value
+    };
+    let bytes = fixed(&mut m, "bytes", 8 * MEMORY);
+    let length = fixed(&mut m, "length", PLACE);
+    let is_bad = fixed(&mut m, "is_bad", 1);
+    let (some, most) = (m.reduce_or(length), m.number(PLACE, MEMORY.into()));
+    rules.extend([some, m.le(length, most)]);
+    let (read, word) = (output(&m, "read"), output(&m, "word"));
+    let last_byte = {
+        let one = m.number(PLACE, 1);
+        m.sub(length, one)
+    };
+    let last_word = m.slice(last_byte, 1, 1);
+    let ends = m.eq(word, last_word);
+    let (low, high) = (m.slice(bytes, 0, 16), m.slice(bytes, 16, 16));
+    let data = m.mux(word, high, low);
+    let less = m.bit(last_byte, 0);
+    // Of what follows the last word nothing is known.
+    let beyond = m.lt(last_word, word);
+    let given = m.concat(&[is_bad, ends, less, data]);
+    let kept = m.register("given", m.width(given), Some(0));
+    m.set_next(kept.0, given);
+    m.set_enable(kept.0, read);
+    let known = m.register("known", 1, Some(0));
+    let inside = m.not(beyond);
+    m.set_next(known.0, inside);
+    m.set_enable(known.0, read);
+    let stored = input(&m, "stored");
+    let same = {
+        // How many bytes the last word has less than all is of no meaning in another one.
+        let is_last = m.bit(kept.1, 17);
+        let mask = {
+            let ones = m.number(16, 0xffff);
+            m.concat(&[one, one, is_last, ones])
+        };
+        let differs = m.xor(stored, kept.1);
+        let differs = m.and(differs, mask);
+        m.is(differs, 0)
+    };
+    let unknown = m.not(known.1);
+    rules.push(m.or(same, unknown));
+
+    // The frame that was taken last.
+    let take = output(&m, "take");
+    let (new, count, from) = (input(&m, "emitted"), input(&m, "emitted_bytes"), input(&m, "payload_from"));
+    let fits = {
+        let most = m.number(m.width(count), SHAPE.emitted.into());
+        let fits = m.le(count, most);
+        let from = m.resize(from, PLACE);
+        let within = m.le(from, length);
+        let both = m.and(fits, within);
+        let idle = m.not(take);
+        m.or(both, idle)
+    };
+    rules.push(fits);
+    let mut of_frame = |m: &mut ModuleBuilder, name: &str, value: NodeId| {
+        let (register, kept) = m.register(name, m.width(value), Some(0));
+        m.set_next(register, value);
+        m.set_enable(register, take);
+        kept
+    };
+    let (count, from) = (m.resize(count, PLACE), m.resize(from, PLACE));
+    let new = of_frame(&mut m, "new", new);
+    let count = of_frame(&mut m, "count", count);
+    let from = of_frame(&mut m, "from", from);
+    let all = m.add(count, length);
+    let all = m.sub(all, from);
+
+    let monitor = Monitor { bytes, length, is_bad, new, count, from, all };
+    let wrong = monitor.wrong(&mut m, take);
+
+    let holds = m.all(&rules);
+    let (register, before) = m.register("fine", 1, Some(1));
+    let fine = m.and(holds, before);
+    m.set_next(register, fine);
+    let bad = m.and(fine, wrong);
+    m.output("bad", bad);
+    let mut design = Design::new();
+    design.add(m.finish());
+    design
+}
+
+/// What is known of the memory and of the frame that was taken last.
+struct Monitor {
+    bytes: NodeId,
+    length: NodeId,
+    is_bad: NodeId,
+    new: NodeId,
+    count: NodeId,
+    from: NodeId,
+    /// Bytes of the new frame.
+    all: NodeId,
+}
+
+impl Monitor {
+    /// Whether something is wrong in this cycle.
+    fn wrong(&self, m: &mut ModuleBuilder, take: NodeId) -> NodeId {
+        let mut wrong = Vec::new();
+        let [valid, data, keep, last, user] =
+            ["m_tvalid", "m_tdata", "m_tkeep", "m_tlast", "m_tuser"].map(|name| output(m, name));
+        let (ready, done) = (input(m, "m_tready"), output(m, "done"));
+
+        // The beat that is made for the next cycle belongs to the frame that was taken last; the one at the output may be the last of the
+        // frame before. So each beat is looked at in the first cycle at the output, next to what its frame was in the cycle before.
+        let emits = output(m, "emits");
+        let (place_register, place) = m.register("place", PLACE, Some(0));
+        let (two, zero) = (m.number(PLACE, 2), m.number(PLACE, 0));
+        let after = m.add(place, two);
+        let after = m.mux(emits, after, place);
+        let next = m.mux(take, zero, after);
+        m.set_next(place_register, next);
+        let mut expected = Vec::new();
+        for lane in 0..2 {
+            let lane = m.number(PLACE, lane);
+            let at = m.add(place, lane);
+            expected.push((m.lt(at, self.all), self.byte(m, at)));
+        }
+        let is_last = m.le(self.all, after);
+        let is_bad = m.and(is_last, self.is_bad);
+        let word = m.concat(&[is_bad, is_last, expected[1].0, expected[0].0, expected[1].1, expected[0].1]);
+        let (beat_register, beat) = m.register("expected", m.width(word), Some(0));
+        m.set_next(beat_register, word);
+        m.set_enable(beat_register, emits);
+        let mask = {
+            let lanes: Vec<NodeId> = [17, 16].map(|bit| m.bit(beat, bit)).to_vec();
+            let lanes: Vec<NodeId> = lanes.into_iter().map(|lane| m.repeat(lane, 8)).collect();
+            let ones = m.number(4, 0xf);
+            m.concat(&[ones, lanes[0], lanes[1]])
+        };
+        let found = m.concat(&[user, last, keep, data]);
+        let differs = m.xor(found, beat);
+        let differs = m.and(differs, mask);
+        let differs = m.reduce_or(differs);
+        wrong.push(m.and(valid, differs));
+
+        // A beat is at the output from the cycle after it was made until it is taken, and none else.
+        let (register, there) = m.register("there", 1, Some(0));
+        let stays = m.not(ready);
+        let stays = m.and(there, stays);
+        let next = m.or(emits, stays);
+        m.set_next(register, next);
+        wrong.push(m.xor(valid, there));
+        wrong.push(m.and(emits, stays));
+
+        // From `take` to `done` there is a frame, whose beats are made by then; no byte of one that has none.
+        let (register, under_way) = m.register("under_way", 1, Some(0));
+        let stays = m.not(done);
+        let stays = m.and(under_way, stays);
+        let next = m.or(take, stays);
+        m.set_next(register, next);
+        let absent = m.not(under_way);
+        wrong.push(m.and(done, absent));
+        wrong.push(m.and(emits, absent));
+        wrong.push(m.and(take, stays));
+        let short = m.lt(after, self.all);
+        wrong.push(m.and(done, short));
+        let over = m.le(self.all, place);
+        wrong.push(m.and(emits, over));
+        let _ = self.length;
+        m.any(&wrong)
+    }
+
+    /// A byte of the new frame.
+    fn byte(&self, m: &mut ModuleBuilder, place: NodeId) -> NodeId {
+        let emitted = SHAPE.emitted;
+        let new: Vec<NodeId> = (0..emitted).map(|at| m.slice(self.new, 8 * (emitted - 1 - at), 8)).collect();
+        let new = m.choose(place, &new);
+        let old: Vec<NodeId> = (0..MEMORY).map(|at| m.slice(self.bytes, 8 * at, 8)).collect();
+        let at = m.sub(place, self.count);
+        let at = m.add(at, self.from);
+        let old = m.choose(at, &old);
+        let is_new = m.lt(place, self.count);
+        m.mux(is_new, new, old)
+    }
+}
