@@ -14,8 +14,11 @@ use millrace_pipeline::{Profile, Program};
 use millrace_rtl::backplane::{self, Backplane, BackplaneOptions};
 use millrace_rtl::device::Link;
 use millrace_rtl::map::Bus;
+use millrace_rtl::phy::Phy;
 use millrace_rtl::tables::MAX_CAPACITY;
-use millrace_rtl::{AreaReport, Device, DeviceOptions, Hardware, Options, Part, Target, build_files};
+use millrace_rtl::{
+    AreaReport, Device, DeviceOptions, Hardware, Options, Part, Target, build_files, build_wrapper,
+};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -52,12 +55,40 @@ pub(crate) struct RtlArgs {
     device: bool,
     #[command(flatten)]
     shape: DeviceArgs,
+    /// Writes a wrapper too, with the device and what is between its MACs and the pins of a board, and makes it the top of the constraints
+    /// and scripts
+    #[arg(long, value_enum, value_name = "PHY", requires_all = ["device", "output"], conflicts_with = "backplane")]
+    phy: Option<PhyKind>,
     /// Writes a backplane with so many slots too, with the device in each, and the script for slots that are exchanged
     #[arg(long, value_name = "SLOTS", requires_all = ["device", "output"])]
     backplane: Option<u32>,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What is between MACs and pins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PhyKind {
+    /// PHYs on GMII, for any target
+    Gmii,
+    /// PHYs on RGMII that delay the clock of what they send, 1 Gbit/s alone, for ecp5 and xc7
+    RgmiiRxid,
+    /// PHYs on RGMII that delay both clocks, 1 Gbit/s alone, for ecp5 and xc7
+    RgmiiId,
+    /// Transceivers for 10GBASE-R by Xilinx' core, for xc7
+    XilinxPcsPma,
+}
+
+impl PhyKind {
+    fn phy(self) -> Phy {
+        match self {
+            PhyKind::Gmii => Phy::Gmii,
+            PhyKind::RgmiiRxid => Phy::RgmiiRxid,
+            PhyKind::RgmiiId => Phy::RgmiiId,
+            PhyKind::XilinxPcsPma => Phy::XilinxPcsPma,
+        }
+    }
 }
 
 /// What hardware is for.
@@ -236,6 +267,13 @@ fn write_files(
         (Some(device), Some(slots)) => backplane_files(device, &printed[0], slots, hardware.period_ps())?,
         _ => Vec::new(),
     };
+    let wrapper = match (device, args.phy, printed.first()) {
+        (Some(device), Some(phy), Some(printed)) => {
+            let wrapper = phy.phy().wrapper(args.target.target(), device, printed);
+            Some(wrapper.map_err(|why| Failure::Failed(format!("--phy: {why}")))?)
+        }
+        _ => None,
+    };
     std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
     for (name, text) in backplane {
         files.push(write(&name, &text)?);
@@ -244,7 +282,17 @@ fn write_files(
         for file in printed {
             files.push(write(&file.file_name(), &file.text)?);
         }
-        for file in build_files(args.target.target(), printed, hardware.period_ps()) {
+        let target = args.target.target();
+        let build = match &wrapper {
+            Some(wrapper) => {
+                for file in &wrapper.files {
+                    files.push(write(&file.file_name(), &file.text)?);
+                }
+                build_wrapper(target, printed, wrapper)
+            }
+            None => build_files(target, printed, hardware.period_ps()),
+        };
+        for file in build {
             files.push(write(&file.name, &file.text)?);
         }
     }

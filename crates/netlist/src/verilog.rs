@@ -45,6 +45,22 @@ pub struct VerilogPort {
     pub direction: Direction,
 }
 
+impl VerilogPort {
+    /// Ports as they stand in the head of their module.
+    pub fn declared(ports: &[VerilogPort]) -> String {
+        let declared = ports.iter().map(|port| {
+            let way = if port.direction == Direction::In { "input" } else { "output" };
+            format!("{way} wire {}{}", port.bits(), port.name)
+        });
+        declared.collect::<Vec<_>>().join(",\n    ")
+    }
+
+    /// Its bits as they stand before its name; nothing for one.
+    pub fn bits(&self) -> String {
+        if self.width == 1 { String::new() } else { format!("[{}:0] ", self.width - 1) }
+    }
+}
+
 impl VerilogFile {
     /// The name of the file.
     pub fn file_name(&self) -> String {

@@ -3,7 +3,9 @@
 //! All are complete without pins: the design is then placed and routed on its own, which says what it takes and how fast it is. A file
 //! with the pins of a board makes it a bitstream.
 
+use crate::phy::{PinClock, Wrapper};
 use crate::target::Target;
+use millrace_netlist::Design;
 use millrace_netlist::verilog::VerilogFile;
 use std::fmt::Write;
 
@@ -19,12 +21,15 @@ pub struct BuildFile {
 /// The files for a design as it was printed, its top last, whose cycle has so many picoseconds.
 pub fn build_files(target: Target, design: &[VerilogFile], period_ps: u32) -> Vec<BuildFile> {
     let Some(top) = design.last() else { return Vec::new() };
-    let build = Build { top, design, period_ps };
-    match target {
-        Target::Ecp5 => build.nextpnr(),
-        Target::Xc7 => build.vivado(),
-        Target::Generic => build.vivado().into_iter().chain(build.quartus()).collect(),
-    }
+    Build { top, design: design.iter().collect(), period_ps, wrapper: None }.files(target)
+}
+
+/// The files for a wrapper around a device as it was printed.
+pub fn build_wrapper(target: Target, design: &[VerilogFile], wrapper: &Wrapper) -> Vec<BuildFile> {
+    let Some(top) = wrapper.files.last() else { return Vec::new() };
+    let period_ps = wrapper.clocks.iter().map(|clock| clock.period_ps).min().unwrap_or_default();
+    let design = design.iter().chain(&wrapper.files).collect();
+    Build { top, design, period_ps, wrapper: Some(wrapper) }.files(target)
 }
 
 /// Ends the script where the clock is missed.
@@ -36,27 +41,53 @@ if {$slack ne "" && $slack < 0} {
 
 struct Build<'a> {
     top: &'a VerilogFile,
-    design: &'a [VerilogFile],
+    design: Vec<&'a VerilogFile>,
     period_ps: u32,
+    wrapper: Option<&'a Wrapper>,
 }
 
 impl Build<'_> {
+    fn files(&self, target: Target) -> Vec<BuildFile> {
+        match target {
+            Target::Ecp5 => self.nextpnr(),
+            Target::Xc7 => self.vivado(),
+            Target::Generic => self.vivado().into_iter().chain(self.quartus()).collect(),
+        }
+    }
+
+    /// Clocks at pins, each with its period in picoseconds.
+    fn clocks(&self) -> Vec<(&str, u32)> {
+        match self.wrapper {
+            Some(wrapper) => {
+                wrapper.clocks.iter().map(|clock| (clock.port.as_str(), clock.period_ps)).collect()
+            }
+            None if self.top.is_clocked => vec![(Design::CLOCK, self.period_ps)],
+            None => Vec::new(),
+        }
+    }
+
+    /// Clocks of PHYs, whose octets cross to that of the device.
+    fn crossing(&self) -> Vec<&str> {
+        let clocks = self.clocks().into_iter().map(|(port, _)| port);
+        match self.top.is_clocked {
+            true => clocks.filter(|port| *port != Design::CLOCK).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Whether it has cells that are placed at pins alone.
+    fn needs_pins(&self) -> bool {
+        self.wrapper.is_some_and(|wrapper| wrapper.needs_pins)
+    }
+
     fn file(&self, suffix: &str, text: String) -> BuildFile {
         BuildFile { name: format!("{}{suffix}", self.top.module), text }
     }
 
     /// The names of the files of the design, the top last, with a separator.
     fn sources(&self, separator: &str) -> String {
-        let names: Vec<String> = self.design.iter().map(VerilogFile::file_name).collect();
+        let names: Vec<String> = self.design.iter().map(|file| file.file_name()).collect();
         names.join(separator)
-    }
-
-    fn nanoseconds(&self) -> String {
-        format!("{}.{:03}", self.period_ps / 1000, self.period_ps % 1000)
-    }
-
-    fn megahertz(&self) -> String {
-        format!("{:.2}", 1e6 / f64::from(self.period_ps.max(1)))
     }
 
     /// Yosys, nextpnr and Project Trellis for the ECP5.
@@ -64,11 +95,15 @@ impl Build<'_> {
     /// Yosys gives each flip-flop that is reset or enabled by the inverse of a signal an inverter of its own, so each has its own net for
     /// it, which a slice has few of. `opt_merge` makes them one before they become lookup tables.
     fn nextpnr(&self) -> Vec<BuildFile> {
-        let (top, megahertz) = (&self.top.module, self.megahertz());
+        let (top, frequency) = (&self.top.module, megahertz(self.period_ps));
         let mut constraints = String::from("BLOCK RESETPATHS;\nBLOCK ASYNCPATHS;\n");
-        if self.top.is_clocked {
-            let _ = writeln!(constraints, "FREQUENCY PORT \"clk\" {megahertz} MHZ;");
+        for (port, period_ps) in self.clocks() {
+            let _ = writeln!(constraints, "FREQUENCY PORT \"{port}\" {} MHZ;", megahertz(period_ps));
         }
+        let alone = match self.needs_pins() {
+            true => "echo 'cells of pins are placed at pins alone: PINS=board.lpf'\n    exit 0".to_owned(),
+            false => format!("set -- --lpf {top}.lpf --lpf-allow-unconstrained --out-of-context"),
+        };
         let script = format!(
             r#"#!/bin/sh
 # Synthesis, placement and routing of {top} for an ECP5, by Yosys and nextpnr.
@@ -84,10 +119,10 @@ if [ -n "${{PINS:-}}" ]; then
     cat {top}.lpf "$PINS" > {top}.pins.lpf
     set -- --lpf {top}.pins.lpf --textcfg {top}.config
 else
-    set -- --lpf {top}.lpf --lpf-allow-unconstrained --out-of-context
+    {alone}
 fi
 ${{NEXTPNR:-nextpnr-ecp5}} --${{DEVICE:-um5g-85k}} --package "${{PACKAGE:-CABGA756}}" --speed "${{SPEED:-8}}" --seed "${{SEED:-1}}" \
-    --freq {megahertz} --json {top}.json --report {top}.timing.json --log {top}.nextpnr.log "$@"
+    --freq {frequency} --json {top}.json --report {top}.timing.json --log {top}.nextpnr.log "$@"
 if [ -n "${{PINS:-}}" ]; then
     ${{ECPPACK:-ecppack}} --compress {top}.config {top}.bit
 fi
@@ -100,7 +135,30 @@ fi
     /// Vivado, without a project.
     fn vivado(&self) -> Vec<BuildFile> {
         let top = &self.top.module;
-        let constraints = self.create_clock("");
+        let mut constraints = self.create_clocks();
+        for port in self.crossing() {
+            // Also those that a PLL makes of it.
+            let clk = "[get_clocks -include_generated_clocks clk]";
+            for (from, to) in
+                [(format!("[get_clocks {port}]"), clk), (clk.to_owned(), &format!("[get_clocks {port}]"))]
+            {
+                let _ = writeln!(
+                    constraints,
+                    "set_max_delay -datapath_only -from {from} -to {to} {}",
+                    nanoseconds(self.period_ps)
+                );
+            }
+        }
+        if let Some(wrapper) = self.wrapper {
+            constraints.push_str("set_false_path -from [get_ports rst]\n");
+            wrapper.clocks.iter().for_each(|clock| constraints.push_str(&both_edges(clock)));
+        }
+        let alone = match self.needs_pins() {
+            true => {
+                "    puts \"cells of pins are placed at pins alone: give PINS.xdc\"\n    report_utilization -hierarchical\n    return\n"
+            }
+            false => "",
+        };
         let script = format!(
             r#"# Synthesis, placement and routing of {top} by Vivado:
 #   vivado -mode batch -source {top}_vivado.tcl -tclargs PART ?PINS.xdc?
@@ -108,14 +166,14 @@ fi
 cd [file dirname [file normalize [info script]]]
 set part [expr {{[llength $argv] > 0 ? [lindex $argv 0] : "xc7k325tffg900-2"}}]
 set pins [expr {{[llength $argv] > 1 ? [lindex $argv 1] : ""}}]
-read_verilog -sv [list {sources}]
+{cores}read_verilog -sv [list {sources}]
 read_xdc {top}.xdc
 if {{$pins ne ""}} {{
     read_xdc $pins
     synth_design -top {top} -part $part
 }} else {{
     synth_design -top {top} -part $part -mode out_of_context
-}}
+{alone}}}
 opt_design
 place_design
 phys_opt_design
@@ -127,8 +185,9 @@ write_checkpoint -force {top}.dcp
     write_bitstream -force {top}.bit
 }}
 "#,
+            cores = self.wrapper.map_or("", |wrapper| wrapper.cores.as_str()),
             sources = self.sources(" "),
-            slack = if self.top.is_clocked { SLACK } else { "" },
+            slack = if self.clocks().is_empty() { "" } else { SLACK },
         );
         vec![self.file(".xdc", constraints), self.file("_vivado.tcl", script)]
     }
@@ -136,8 +195,25 @@ write_checkpoint -force {top}.dcp
     /// Quartus Prime.
     fn quartus(&self) -> Vec<BuildFile> {
         let top = &self.top.module;
-        let uncertainty = if self.top.is_clocked { "derive_clock_uncertainty\n" } else { "" };
-        let constraints = self.create_clock(uncertainty);
+        let mut constraints = self.create_clocks();
+        if !self.clocks().is_empty() {
+            constraints.push_str("derive_clock_uncertainty\n");
+        }
+        let crossing = self.crossing();
+        if !crossing.is_empty() {
+            let groups: String = crossing.iter().map(|port| format!(" -group {port}")).collect();
+            let _ = writeln!(constraints, "set_clock_groups -asynchronous -group clk{groups}");
+            for (from, to) in [("tail_gray", "tail_seen_0"), ("head_gray", "head_seen_0")] {
+                let _ = writeln!(
+                    constraints,
+                    "set_max_skew -from [get_registers *elastic*{from}*] -to [get_registers *elastic*{to}*] {}",
+                    nanoseconds(self.period_ps)
+                );
+            }
+        }
+        if self.wrapper.is_some() {
+            constraints.push_str("set_false_path -from [get_ports rst]\n");
+        }
         let sources: String = (self.design.iter())
             .map(|file| format!("set_global_assignment -name SYSTEMVERILOG_FILE {}\n", file.file_name()))
             .collect();
@@ -165,23 +241,51 @@ if {{[llength $arguments] > 2}} {{
 execute_flow -compile
 project_close
 "#,
-            clock = match self.top.is_clocked {
-                true => "    set_instance_assignment -name VIRTUAL_PIN OFF -to clk\n",
-                false => "",
-            }
+            clock = self
+                .clocks()
+                .into_iter()
+                .map(|(port, _)| format!("    set_instance_assignment -name VIRTUAL_PIN OFF -to {port}\n"))
+                .collect::<String>()
         );
         vec![self.file(".sdc", constraints), self.file("_quartus.tcl", script)]
     }
 
-    /// The clock, as Synopsys' constraints say it; nothing where there is none.
-    fn create_clock(&self, more: &str) -> String {
-        match self.top.is_clocked {
-            true => {
-                format!("create_clock -name clk -period {} [get_ports clk]\n{more}", self.nanoseconds())
-            }
-            false => "# No register is in it: there is no clock.\n".to_owned(),
+    /// The clocks, as Synopsys' constraints say it; nothing where there is none.
+    fn create_clocks(&self) -> String {
+        let clocks = self.clocks().into_iter().map(|(port, period_ps)| {
+            format!("create_clock -name {port} -period {} [get_ports {port}]\n", nanoseconds(period_ps))
+        });
+        let clocks: String = clocks.collect();
+        match clocks.is_empty() {
+            true => "# No register is in it: there is no clock.\n".to_owned(),
+            false => clocks,
         }
     }
+}
+
+/// When data are there at pins that change at both edges of a clock: from 1 ns before each edge to 1 ns after it, which RGMII promises.
+fn both_edges(clock: &PinClock) -> String {
+    const AROUND: u32 = 1000;
+    if clock.data.is_empty() {
+        return String::new();
+    }
+    let (port, pins) = (&clock.port, clock.data.join(" "));
+    let (latest, earliest) = (nanoseconds(clock.period_ps / 2 - AROUND), nanoseconds(AROUND));
+    let edge = |more: &str| {
+        format!(
+            "set_input_delay -clock {port} -max {latest}{more} [get_ports {{{pins}}}]\n\
+             set_input_delay -clock {port} -min {earliest}{more} [get_ports {{{pins}}}]\n"
+        )
+    };
+    edge("") + &edge(" -clock_fall -add_delay")
+}
+
+fn nanoseconds(period_ps: u32) -> String {
+    format!("{}.{:03}", period_ps / 1000, period_ps % 1000)
+}
+
+fn megahertz(period_ps: u32) -> String {
+    format!("{:.2}", 1e6 / f64::from(period_ps.max(1)))
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ mod model;
 mod objects;
 mod pair;
 mod parts;
+pub mod phy;
 mod pins;
 mod refusal;
 mod report;
@@ -62,7 +63,7 @@ mod verilated;
 mod tests;
 
 pub use area::AreaReport;
-pub use build_files::{BuildFile, build_files};
+pub use build_files::{BuildFile, build_files, build_wrapper};
 pub use device::{Device, DeviceOptions};
 pub use driver::{Driver, DriverError, SoftwareAccess};
 pub use groups::{GROUPS, Groups, NODES, SESSIONS, Session, Sessions, TooMany};

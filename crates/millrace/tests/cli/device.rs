@@ -46,6 +46,8 @@ fn captures_go_through_a_device() {
     }
     assert_eq!((&object["drops"], &object["ok"]), (&json!({ "ingress_drop": 3 }), &json!(true)));
     assert_eq!(run(&device, "again").0, sent);
+    let by_octets = ["--engine", "device", "--device", "link=gmii,width=128,queues=1"];
+    assert_eq!(run(&by_octets, "gmii").0, sent);
 }
 
 #[test]

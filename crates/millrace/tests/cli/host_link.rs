@@ -83,3 +83,52 @@ fn a_simulated_device_is_reached_by_the_names_of_its_map() {
     assert_eq!(millrace(&["link", "serve", "--uio", &map, "--ports", "2"]).code, 2);
     assert_eq!(millrace(&["rtl", program, "--width", "128"]).code, 2);
 }
+
+/// A device with MACs on GMII has the clock of GMII, and is served with their registers; `--phy` writes what is around it.
+#[test]
+fn a_device_has_macs_on_gmii_and_a_wrapper() {
+    let folder = Folder::new("rtl-gmii");
+    let build = folder.path("build");
+    let program = "programs/l2_switch.p4";
+    let shape = ["--link", "gmii", "--ports", "2", "--slots", "4", "--depth", "4"];
+    let rtl = |more: &[&str]| millrace(&[&["rtl", program, "--device"][..], &shape, more].concat());
+    let made = rtl(&["-o", &build, "--target", "ecp5", "--phy", "rgmii-id", "--json"]).json();
+    assert_eq!((&made["period_ps"], &made["target"]), (&8000.into(), &"ecp5".into()));
+    let names: Vec<String> = (made["files"].as_array().unwrap().iter())
+        .filter_map(|file| file.as_str()?.rsplit('/').next().map(str::to_owned))
+        .collect();
+    for name in [
+        "device.sv",
+        "device_phy.sv",
+        "rgmii_ecp5.sv",
+        "gmii_elastic.sv",
+        "device_phy.lpf",
+        "device_phy_nextpnr.sh",
+    ] {
+        assert!(names.iter().any(|file| file == name), "{name} of {names:?}");
+    }
+    assert!(!names.iter().any(|file| file == "device.lpf"), "{names:?}");
+    let map = std::fs::read_to_string(format!("{build}/registers.md")).unwrap();
+    assert!(map.contains("port1.rx_mac_bad_check") && map.contains("port1.tx_mac_underrun"));
+    let report = std::fs::read_to_string(format!("{build}/report.txt")).unwrap();
+    assert!(report.contains("GMII to GMII"), "{report}");
+    for (more, code, why) in [
+        (&["-o", &build, "--phy", "rgmii-id"][..], 1, "so it is for ecp5 or xc7, not generic"),
+        (
+            &["-o", &build, "--phy", "xilinx-pcs-pma", "--target", "xc7"],
+            1,
+            "is for ports with XGMII, not GMII",
+        ),
+        (&["--period", "8001"], 1, "cycles of 8001 ps with a link of GMII, whose cycles have 8000 ps"),
+        (&["--phy", "gmii"], 2, "--output"),
+    ] {
+        let said = rtl(more);
+        assert!(said.code == code && said.err.contains(why), "{more:?}: {}", said.err);
+    }
+    let serve = ["link", "serve", "--simulate", program, "--listen", "0"];
+    let mut server = Live::start(&[&serve[..], &shape].concat());
+    let address = server.hears("host link: ").unwrap();
+    let map = format!("{build}/registers.json");
+    let said = millrace(&["link", "read", "port1.promiscuous", "--server", &address, "--map", &map]);
+    assert_eq!(said.out, "port1.promiscuous: 0x1\n", "{}", said.err);
+}

@@ -5,8 +5,8 @@
 use super::build::Backplane;
 use crate::device::Device;
 use crate::parts::import;
+use millrace_netlist::Design;
 use millrace_netlist::verilog::{self, VerilogFile, VerilogPort};
-use millrace_netlist::{Design, Direction};
 use std::fmt::Write;
 
 /// The modules of a backplane, and `chassis`, in whose slots is `slot`, the top of the printed device. Modules that both have are the same
@@ -45,9 +45,9 @@ fn chassis(shell: &VerilogFile, slot: &VerilogFile, slots: u32) -> VerilogFile {
             own.map(|port| VerilogPort { name: format!("slot{number}_{}", port.name), ..port.clone() }),
         );
     }
-    let mut text = format!("module chassis (\n    {}\n);\n", declared(&ports));
+    let mut text = format!("module chassis (\n    {}\n);\n", VerilogPort::declared(&ports));
     for port in shell.ports.iter().filter(|port| of_slot(&port.name).is_some()) {
-        let _ = writeln!(text, "    wire {}{};", bits(port.width), port.name);
+        let _ = writeln!(text, "    wire {}{};", port.bits(), port.name);
     }
     let connected = |ports: &[VerilogPort], value: &dyn Fn(&VerilogPort) -> String| -> String {
         ports.iter().map(|port| format!(".{}({})", port.name, value(port))).collect::<Vec<_>>().join(", ")
@@ -135,19 +135,9 @@ if {{![file exists chassis_static.dcp]}} {{
 
 /// The module of a slot without what is in it, for the synthesis of the backplane.
 pub fn stub(slot: &VerilogFile) -> String {
-    format!("(* black_box *) module {} (\n    {}\n);\nendmodule\n", slot.module, declared(&slot.ports))
-}
-
-/// `[7:0] ` in declarations; nothing for one bit.
-fn bits(width: u32) -> String {
-    if width == 1 { String::new() } else { format!("[{}:0] ", width - 1) }
-}
-
-/// The ports of a module, in its head.
-fn declared(ports: &[VerilogPort]) -> String {
-    let declared = ports.iter().map(|VerilogPort { name, width, direction }| {
-        let way = if *direction == Direction::In { "input" } else { "output" };
-        format!("{way} wire {}{name}", bits(*width))
-    });
-    declared.collect::<Vec<_>>().join(",\n    ")
+    format!(
+        "(* black_box *) module {} (\n    {}\n);\nendmodule\n",
+        slot.module,
+        VerilogPort::declared(&slot.ports)
+    )
 }
