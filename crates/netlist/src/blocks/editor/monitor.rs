@@ -25,7 +25,7 @@ pub(crate) fn monitored() -> Design {
     let (started_register, started) = m.register("started", 1, Some(0));
     let one = m.number(1, 1);
     m.set_next(started_register, one);
-    let mut fixed = |m: &mut ModuleBuilder, name: &str, width: u32| {
+    let fixed = |m: &mut ModuleBuilder, name: &str, width: u32| {
         let now = m.input(name, width);
         let (register, kept) = m.register(&format!("kept_{name}"), width, Some(0));
         let value = m.mux(started, kept, now);
@@ -85,7 +85,7 @@ pub(crate) fn monitored() -> Design {
         m.or(both, idle)
     };
     rules.push(fits);
-    let mut of_frame = |m: &mut ModuleBuilder, name: &str, value: NodeId| {
+    let of_frame = |m: &mut ModuleBuilder, name: &str, value: NodeId| {
         let (register, kept) = m.register(name, m.width(value), Some(0));
         m.set_next(register, value);
         m.set_enable(register, take);
