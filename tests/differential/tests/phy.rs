@@ -9,7 +9,7 @@ use millrace_differential::compile_path;
 use millrace_netlist::verilog::{self, VerilogFile};
 use millrace_rtl::device::{DeviceOptions, Link};
 use millrace_rtl::phy::{Phy, Wrapper};
-use millrace_rtl::{Device, Hardware, Target, build_wrapper};
+use millrace_rtl::{Device, Hardware, Options, Target, build_wrapper};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -112,7 +112,8 @@ fn wrapped(phy: Phy, target: Target, ports: u32) -> (Vec<VerilogFile>, Result<Wr
         depth: 2,
         ..DeviceOptions::default()
     };
-    let hardware = Hardware::new(program, options.stages()).unwrap();
+    let capacities = program.tables.values().map(|table| (table.name.clone(), 16)).collect();
+    let hardware = Hardware::new(program, Options { capacities, ..options.stages() }).unwrap();
     let device = Device::new(&hardware, options).unwrap();
     let printed = verilog::print(device.design());
     let wrapper = phy.wrapper(target, &device, &printed);
