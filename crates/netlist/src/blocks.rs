@@ -41,3 +41,15 @@ fn once(design: &mut Design, name: String, make: impl FnOnce(&mut ModuleBuilder)
 fn shape_name(shape: StreamShape) -> String {
     format!("{}_{}_{}_{}", shape.data, shape.keep, shape.last, shape.user)
 }
+
+/// A bit for each of so many lanes that has one of the first `bytes` bytes.
+fn first_lanes(m: &mut ModuleBuilder, bytes: NodeId, lanes: u32) -> NodeId {
+    let kept: Vec<NodeId> = (0..lanes)
+        .rev()
+        .map(|at| {
+            let at = m.number(m.width(bytes), at.into());
+            m.lt(at, bytes)
+        })
+        .collect();
+    m.concat(&kept)
+}

@@ -3,7 +3,7 @@
 #[cfg(test)]
 pub(super) mod monitor;
 
-use super::once;
+use super::{first_lanes, once};
 use crate::*;
 
 /// The widths of an editor.
@@ -396,14 +396,7 @@ fn beat_of(m: &mut ModuleBuilder, shape: EditorShape, frame: &Frame, this: &Step
     let ends = m.and(this.last, this.fits);
     let some = m.mux(ends, end, all);
     let count = m.mux(frame.ended, frame.rest, some);
-    let kept: Vec<NodeId> = (0..bytes)
-        .rev()
-        .map(|at| {
-            let at = m.number(lane + 1, at.into());
-            m.lt(at, count)
-        })
-        .collect();
-    let keep = m.concat(&kept);
+    let keep = first_lanes(m, count, bytes);
     let bad = m.mux(frame.ended, frame.bad, this.bad);
     let user = m.and(bad, last);
     Beat { data: Some(data), keep: Some(keep), last: Some(last), user: Some(user) }

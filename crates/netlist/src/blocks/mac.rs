@@ -187,18 +187,6 @@ pub(super) fn bytes_of(m: &mut ModuleBuilder, keep: NodeId) -> NodeId {
     m.first(&choices, all)
 }
 
-/// A bit for each of so many lanes that has one of the first `bytes` bytes.
-pub(super) fn first_lanes(m: &mut ModuleBuilder, bytes: NodeId, lanes: u32) -> NodeId {
-    let kept: Vec<NodeId> = (0..lanes)
-        .rev()
-        .map(|at| {
-            let at = m.number(m.width(bytes), at.into());
-            m.lt(at, bytes)
-        })
-        .collect();
-    m.concat(&kept)
-}
-
 /// A beat that is not there in time ends the frame; what comes of it later is taken and forgotten. Gives whether that happens in this
 /// cycle.
 pub(super) fn drain(

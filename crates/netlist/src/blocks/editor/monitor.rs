@@ -98,7 +98,7 @@ pub(crate) fn monitored() -> Design {
     let all = m.add(count, length);
     let all = m.sub(all, from);
 
-    let monitor = Monitor { bytes, length, is_bad, new, count, from, all };
+    let monitor = Monitor { bytes, is_bad, new, count, from, all };
     let wrong = monitor.wrong(&mut m, take);
 
     let holds = m.all(&rules);
@@ -115,7 +115,6 @@ pub(crate) fn monitored() -> Design {
 /// What is known of the memory and of the frame that was taken last.
 struct Monitor {
     bytes: NodeId,
-    length: NodeId,
     is_bad: NodeId,
     new: NodeId,
     count: NodeId,
@@ -166,20 +165,12 @@ impl Monitor {
         wrong.push(m.and(valid, differs));
 
         // A beat is at the output from the cycle after it was made until it is taken, and none else.
-        let (register, there) = m.register("there", 1, Some(0));
-        let stays = m.not(ready);
-        let stays = m.and(there, stays);
-        let next = m.or(emits, stays);
-        m.set_next(register, next);
+        let (there, stays) = lasts(m, "there", emits, ready);
         wrong.push(m.xor(valid, there));
         wrong.push(m.and(emits, stays));
 
         // From `take` to `done` there is a frame, whose beats are made by then; no byte of one that has none.
-        let (register, under_way) = m.register("under_way", 1, Some(0));
-        let stays = m.not(done);
-        let stays = m.and(under_way, stays);
-        let next = m.or(take, stays);
-        m.set_next(register, next);
+        let (under_way, stays) = lasts(m, "under_way", take, done);
         let absent = m.not(under_way);
         wrong.push(m.and(done, absent));
         wrong.push(m.and(emits, absent));
@@ -188,7 +179,6 @@ impl Monitor {
         wrong.push(m.and(done, short));
         let over = m.le(self.all, place);
         wrong.push(m.and(emits, over));
-        let _ = self.length;
         m.any(&wrong)
     }
 
@@ -204,4 +194,14 @@ impl Monitor {
         let is_new = m.lt(place, self.count);
         m.mux(is_new, new, old)
     }
+}
+
+/// A bit that is 1 from the cycle after an event to that of another; and whether it stays so.
+fn lasts(m: &mut ModuleBuilder, name: &str, begins: NodeId, ends: NodeId) -> (NodeId, NodeId) {
+    let (register, is) = m.register(name, 1, Some(0));
+    let stays = m.not(ends);
+    let stays = m.and(is, stays);
+    let next = m.or(begins, stays);
+    m.set_next(register, next);
+    (is, stays)
 }

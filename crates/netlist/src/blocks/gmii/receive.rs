@@ -1,8 +1,8 @@
 //! The receiving half: from GMII to a stream of frames without their check sequence.
 
 use super::super::checksum::{RESIDUE, after};
-use super::super::mac::{End, count_received, filter, first_lanes, longer};
-use super::super::once;
+use super::super::mac::{End, count_received, filter, longer};
+use super::super::{first_lanes, once};
 use super::{PREAMBLE, START};
 use crate::*;
 

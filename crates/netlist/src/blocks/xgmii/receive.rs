@@ -1,8 +1,8 @@
 //! The receiving half: from XGMII to a stream of frames without their check sequence.
 
 use super::super::checksum::{after, is_right};
-use super::super::mac::{End, count_received, filter, first_lanes, longer};
-use super::super::once;
+use super::super::mac::{End, count_received, filter, longer};
+use super::super::{first_lanes, once};
 use super::{START, TERMINATE, is_control};
 use crate::*;
 
