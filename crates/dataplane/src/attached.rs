@@ -196,7 +196,10 @@ impl Attached {
 
     /// Notes in the device that it holds what the driver knows.
     fn own(&mut self) {
-        let word = self.design.register_map().find(OWNER).filter(|_| !self.is_owned);
+        if self.is_owned {
+            return;
+        }
+        let word = self.design.register_map().find(OWNER);
         let (Some((port, address)), Some(registers)) = (word, self.link.up()) else { return };
         match registers.write_word(port, address, &Bits::new(32, self.owner.into())) {
             Ok(()) => self.is_owned = true,
