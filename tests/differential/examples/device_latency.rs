@@ -16,17 +16,14 @@ use std::sync::Arc;
 const SIZES: [usize; 13] = [64, 96, 128, 192, 256, 384, 512, 640, 768, 1024, 1280, 1400, 1518];
 const PERIOD_NS: f64 = 6.4;
 
-/// A link with MACs: characters of a cycle, nanoseconds of one.
+/// A link with MACs, and the characters of a cycle.
 struct Wire {
     link: Link,
     characters: u64,
-    period_ns: f64,
 }
 
-const WIRES: [Wire; 2] = [
-    Wire { link: Link::Xgmii, characters: 8, period_ns: PERIOD_NS },
-    Wire { link: Link::Gmii, characters: 1, period_ns: 8.0 },
-];
+const WIRES: [Wire; 2] =
+    [Wire { link: Link::Xgmii, characters: 8 }, Wire { link: Link::Gmii, characters: 1 }];
 
 /// A program, its entries for four ports, and a header of a frame from each port to the next.
 struct Case {
@@ -158,7 +155,8 @@ fn main() {
 
 /// From MAC to MAC: the latency of each size, then how many of the shortest frames pass.
 fn by_wire(case: &Case, wire: &Wire, bound_cycles: f64, frames: usize) {
-    let (name, period_ns) = (wire.link.name(), wire.period_ns);
+    let name = wire.link.name();
+    let period_ns = f64::from(wire.link.period_ps().expect("a link with a clock")) / 1e3;
     println!(
         "{}: {name} to {name}, four ports at once; published with 10 Gbit/s: {} ns",
         case.name, case.published_ns
