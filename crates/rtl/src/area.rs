@@ -95,9 +95,7 @@ impl Hardware {
             None => "connections".to_owned(),
         })
     }
-}
 
-impl Hardware {
     /// What the units of objects of several stages take; `design` is [`Hardware::shared_design`].
     pub fn area_of_shared(&self, design: &Design) -> AreaReport {
         AreaReport::of(design, self.target.fabric(), |path| self.part_of_shared(path))

@@ -14,6 +14,7 @@
 
 use crate::emit::{AccessPorts, Ports, parameters_port};
 use crate::objects::{ObjectUnit, Request};
+use crate::parts::Countdown;
 use crate::software_port::{PortKind, READ_LATENCY, SoftwarePort};
 use crate::stage::{Access, ObjectKey, Unit};
 use crate::tables::TableUnit;
@@ -247,20 +248,10 @@ impl Top<'_> {
         let takes = match parts.interval {
             0 | 1 => m.and(valid, ready),
             interval => {
-                let width = 32 - (interval - 1).leading_zeros();
-                let (register, left) = m.register("left", width, Some(0));
-                let none = m.is(left, 0);
-                ready = m.and(ready, none);
+                let left = Countdown::new(m, "left", interval - 1);
+                ready = m.and(ready, left.is_over);
                 let takes = m.and(valid, ready);
-                let less = {
-                    let one = m.number(width, 1);
-                    m.sub(left, one)
-                };
-                let zero = m.number(width, 0);
-                let less = m.mux(none, zero, less);
-                let all = m.number(width, u128::from(interval - 1));
-                let next = m.mux(takes, all, less);
-                m.set_next(register, next);
+                left.begins_with(m, takes);
                 takes
             }
         };

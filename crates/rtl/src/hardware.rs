@@ -314,7 +314,7 @@ impl Hardware {
                 }
             }
         }
-        users.retain(|key, _| !self.shared.objects.iter().any(|object| object.unit.key == *key));
+        users.retain(|key, _| !self.shared.has(*key));
         let Some((slot, stages)) = users.into_values().find(|(_, stages)| stages.len() > 1) else {
             return Ok(());
         };
@@ -358,7 +358,7 @@ impl Hardware {
     }
 
     /// The names of stages.
-    fn names(&self, stages: &[usize]) -> Vec<String> {
+    pub(crate) fn names(&self, stages: &[usize]) -> Vec<String> {
         stages.iter().map(|stage| self.stages[*stage].part.name()).collect()
     }
 
@@ -368,7 +368,7 @@ impl Hardware {
         for stage in &self.stages {
             for (key, slots) in &stage.placed.slots {
                 let has_unit = stage.objects.iter().any(|unit| unit.key == *key)
-                    || self.shared.objects.iter().any(|object| object.unit.key == *key)
+                    || self.shared.has(*key)
                     || matches!(key, ObjectKey::Table(table) if self.units.iter().any(|unit| unit.table == *table));
                 let Some(slot) = slots.first().filter(|_| !has_unit) else { continue };
                 let report = outside.entry(*key).or_insert_with(|| OutsideReport {

@@ -1,6 +1,6 @@
 //! Small circuits that units, devices and backplanes have.
 
-use millrace_netlist::{Design, Module, ModuleBuilder, ModuleId, NodeId};
+use millrace_netlist::{Design, Module, ModuleBuilder, ModuleId, NodeId, RegisterId};
 
 /// A counter of 32 bits at the output of that name.
 pub(crate) fn counter(m: &mut ModuleBuilder, name: &str, event: NodeId) {
@@ -26,6 +26,35 @@ pub(crate) fn later(
     reset: Option<u128>,
 ) -> NodeId {
     (1..=cycles).fold(value, |value, cycle| m.delayed(&format!("{name}_{cycle}"), value, reset))
+}
+
+/// A register of cycles that are left of a number, which an event begins with again.
+pub(crate) struct Countdown {
+    register: RegisterId,
+    left: NodeId,
+    cycles: u32,
+    /// None is left.
+    pub(crate) is_over: NodeId,
+}
+
+impl Countdown {
+    /// Of so many cycles, at least one; none is left at first.
+    pub(crate) fn new(m: &mut ModuleBuilder, name: &str, cycles: u32) -> Countdown {
+        let (register, left) = m.register(name, 32 - cycles.leading_zeros(), Some(0));
+        let is_over = m.is(left, 0);
+        Countdown { register, left, cycles, is_over }
+    }
+
+    /// In the cycle after an event all are left.
+    pub(crate) fn begins_with(self, m: &mut ModuleBuilder, event: NodeId) {
+        let width = m.width(self.left);
+        let (zero, one) = (m.number(width, 0), m.number(width, 1));
+        let less = m.sub(self.left, one);
+        let less = m.mux(self.is_over, zero, less);
+        let all = m.number(width, self.cycles.into());
+        let next = m.mux(event, all, less);
+        m.set_next(self.register, next);
+    }
 }
 
 /// Copies the modules of another design; gives its top. A module that is there already is not copied.

@@ -10,9 +10,9 @@
 //! what an earlier one has let pass, and a device has room for so many of these only.
 
 use crate::assemble::{HOLD, TAKES};
-use crate::hardware::{Hardware, Stage};
+use crate::hardware::{Hardware, Part, Stage};
 use crate::objects::{ObjectUnit, Request};
-use crate::parts::later;
+use crate::parts::{Countdown, later};
 use crate::slots::{Slot, apart};
 use crate::stage::{Access, ObjectKey, input_width};
 use crate::tables::TableUnit;
@@ -36,6 +36,8 @@ pub(crate) struct SharedObject {
     accesses: Vec<(usize, usize)>,
     /// The stages.
     pub(crate) stages: Vec<usize>,
+    /// Each two of them that it keeps apart.
+    pairs: Vec<Pair>,
     /// So many cycles take a frame of each stage at least, one after the other.
     pub(crate) interval: u32,
 }
@@ -51,6 +53,20 @@ struct Pair {
 }
 
 impl Pair {
+    /// For the sake of an object; none: however frames of the two come, it is right.
+    fn of(key: ObjectKey, stages: &[Stage], [first, second]: [usize; 2]) -> Option<Pair> {
+        let slots = |stage: usize| stages[stage].placed.slots.get(&key).map_or(&[][..], Vec::as_slice);
+        let (of_first, of_second) = (slots(first), slots(second));
+        let after = apart(key, of_first, of_second)?;
+        let before = apart(key, of_second, of_first)?;
+        Some(Pair { stages: [first, second], after, before })
+    }
+
+    /// So many cycles take a frame of each at least, one after the other.
+    fn interval(self) -> u32 {
+        u32::try_from(self.after + self.before).unwrap_or(1).max(1)
+    }
+
     /// By how many cycles a frame of the second stage may not be later than one of the first: from the first number to the second.
     fn kept_from_second(self) -> Option<(u32, u32)> {
         range(0.max(1 - self.before), self.after - 1)
@@ -79,19 +95,22 @@ impl Shared {
         let keys = keys.into_iter().filter(|key| is_shared(*key));
         let objects: Vec<SharedObject> =
             keys.filter_map(|key| SharedObject::of((program, tables), stages, key)).collect();
-        let mut pairs = Vec::new();
-        for second in 0..stages.len() {
-            for first in 0..second {
-                let of = objects
-                    .iter()
-                    .filter(|object| [first, second].iter().all(|at| object.stages.contains(at)));
-                let both =
-                    of.filter_map(|object| distances(object.unit.key, &stages[first], &stages[second]));
-                let most = both.reduce(|one, other| (one.0.max(other.0), one.1.max(other.1)));
-                pairs.extend(most.map(|(after, before)| Pair { stages: [first, second], after, before }));
+        let mut pairs: Vec<Pair> = Vec::new();
+        for pair in objects.iter().flat_map(|object| &object.pairs) {
+            match pairs.iter_mut().find(|other| other.stages == pair.stages) {
+                Some(other) => {
+                    (other.after, other.before) =
+                        (other.after.max(pair.after), other.before.max(pair.before));
+                }
+                None => pairs.push(*pair),
             }
         }
         Shared { objects, pairs }
+    }
+
+    /// Whether it has the unit of an object.
+    pub(crate) fn has(&self, key: ObjectKey) -> bool {
+        self.objects.iter().any(|object| object.unit.key == key)
     }
 
     /// Whether a stage asks for any of them.
@@ -101,16 +120,8 @@ impl Shared {
 
     /// So many cycles take a frame of each stage at least, one after the other; 1: nothing keeps them apart.
     pub(crate) fn interval(&self) -> u32 {
-        let all = self.pairs.iter().filter_map(|pair| u32::try_from(pair.after + pair.before).ok());
-        all.max().unwrap_or(1).max(1)
+        self.pairs.iter().map(|pair| pair.interval()).max().unwrap_or(1)
     }
-}
-
-/// By how many cycles a frame of the second stage has to be later, or earlier, than one of the first, for the sake of an object.
-fn distances(key: ObjectKey, first: &Stage, second: &Stage) -> Option<(i64, i64)> {
-    let slots = |stage: &'_ Stage| -> Vec<Slot> { stage.placed.slots.get(&key).cloned().unwrap_or_default() };
-    let (first, second) = (slots(first), slots(second));
-    apart(key, &first, &second).zip(apart(key, &second, &first))
 }
 
 impl SharedObject {
@@ -132,15 +143,12 @@ impl SharedObject {
         }
         // Reads of two stages may come in one cycle, so none of them share a port of the memory.
         let unit = ObjectUnit::of(tables, (key, &slots), &own, (0, latency))?;
-        let pairs = askers.iter().flat_map(|first| askers.iter().map(move |second| (*first, *second)));
-        let both = pairs.filter(|(first, second)| first < second);
-        let cycles = both.filter_map(|(first, second)| {
-            let (after, before) = distances(key, &stages[first], &stages[second])?;
-            u32::try_from(after + before).ok()
-        });
+        let both = askers.iter().flat_map(|second| askers.iter().map(|first| [*first, *second]));
+        let both = both.filter(|[first, second]| first < second);
+        let pairs: Vec<Pair> = both.filter_map(|both| Pair::of(key, stages, both)).collect();
         let own = askers.iter().filter_map(|stage| stages[*stage].placed.intervals.get(&key).copied());
-        let interval = cycles.chain(own).max().unwrap_or(1).max(1);
-        Some(SharedObject { unit, accesses, stages: askers, interval })
+        let interval = pairs.iter().map(|pair| pair.interval()).chain(own).max().unwrap_or(1);
+        Some(SharedObject { unit, accesses, stages: askers, pairs, interval })
     }
 
     /// Its accesses: their numbers at the ports of the unit, their stage, and their number there.
@@ -214,9 +222,8 @@ impl Hardware {
         (0..self.stages.len()).filter(|stage| self.shared.is_asked_by(*stage))
     }
 
-    /// The port of the units of several stages for a port of a stage.
     fn shared_port(&self, stage: usize, port: &str) -> String {
-        format!("{}.{port}", self.stages[stage].part.name())
+        shared_port(self.stages[stage].part, port)
     }
 
     /// The ports of a stage by which it asks for objects of several.
@@ -237,6 +244,11 @@ impl Hardware {
     }
 }
 
+/// The port of the units of several stages for a port of a stage.
+pub(crate) fn shared_port(part: Part, port: &str) -> String {
+    format!("{}.{port}", part.name())
+}
+
 /// Whether an event was so many cycles ago: from the first number to the second.
 fn since(m: &mut ModuleBuilder, name: &str, event: NodeId, (first, last): (u32, u32)) -> NodeId {
     let begins = first.max(1);
@@ -246,17 +258,10 @@ fn since(m: &mut ModuleBuilder, name: &str, event: NodeId, (first, last): (u32, 
     }
     if last >= begins {
         // All events hold for as long, so that of the last one ends last.
-        let cycles = last - begins + 1;
-        let width = 32 - cycles.leading_zeros();
         let starts = later(m, &format!("{name}_starts"), event, begins - 1, Some(0));
-        let (register, left) = m.register(&format!("{name}_left"), width, Some(0));
-        let (none, zero, one) = (m.is(left, 0), m.number(width, 0), m.number(width, 1));
-        let less = m.sub(left, one);
-        let less = m.mux(none, zero, less);
-        let all = m.number(width, cycles.into());
-        let next = m.mux(starts, all, less);
-        m.set_next(register, next);
-        holds.push(m.not(none));
+        let left = Countdown::new(m, &format!("{name}_left"), last - begins + 1);
+        holds.push(m.not(left.is_over));
+        left.begins_with(m, starts);
     }
     m.any(&holds)
 }

@@ -19,10 +19,9 @@ use crate::driver::Driver;
 use crate::emit::object;
 use crate::hardware::{Hardware, Part, Stage};
 use crate::map::RegisterMap;
-use crate::parts::{import, later};
+use crate::parts::{Countdown, import, later};
 use crate::refusal::{Construct, Refusal};
-use crate::shared::SharedObject;
-use crate::stage::{Input, Output, Unit};
+use crate::stage::{Input, Output};
 use crate::tables::TableUnit;
 use millrace_midend::order::{Order, looks_at_queues, may_set};
 use millrace_netlist::blocks::round_robin_arbiter;
@@ -181,12 +180,10 @@ fn check_program(program: &Program, queues: u32) -> Result<(), String> {
 fn check_stage(hardware: &Hardware, stage: &Stage) -> Result<(), String> {
     let design = hardware.design(stage, View::InDevice);
     let top = design.top().map(|top| &design.modules[top]);
-    let is_shared =
-        |unit: &Unit| hardware.shared.objects.iter().any(|shared| shared.unit.key == unit.object());
     for (access, ports) in stage.dataflow.accesses.iter().zip(&stage.ports.accesses) {
         let asks =
             ports.answer.as_ref().is_some_and(|port| top.is_some_and(|top| top.input_named(port).is_some()));
-        if asks && !is_shared(&access.unit) {
+        if asks && !hardware.shared.has(access.unit.object()) {
             let name = object(&hardware.program, &access.unit);
             return Err(format!("{} {name}, which has no unit in hardware", access.unit.kind()));
         }
@@ -226,19 +223,14 @@ fn check_shared(hardware: &Hardware, program: &Program) -> Result<(), String> {
         return Err(refusal.construct.to_string());
     }
     let waits = |number: &usize| matches!(hardware.stages[*number].part, Part::Ingress | Part::Egress);
-    let object_of = |shared: &SharedObject| {
-        let slot = shared.unit.slots.first()?;
-        let stages: Vec<String> =
-            shared.stages.iter().map(|number| hardware.stages[*number].part.name()).collect();
-        Some(format!(
-            "{} {}, which {} use",
-            slot.unit.kind(),
-            object(program, &slot.unit),
-            stages.join(" and ")
-        ))
-    };
     let other = hardware.shared.objects.iter().find(|shared| !shared.stages.iter().all(waits));
-    other.and_then(object_of).map_or(Ok(()), Err)
+    match other.and_then(|shared| Some((shared, &shared.unit.slots.first()?.unit))) {
+        Some((shared, unit)) => {
+            let stages = hardware.names(&shared.stages).join(" and ");
+            Err(format!("{} {}, which {stages} use", unit.kind(), object(program, unit)))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Why decisions need the end of the frame, if they do.
@@ -653,15 +645,10 @@ impl<'a> Top<'a> {
         let differs = m.xor(copy.bank, bank);
         let waits = m.and(copy.valid, differs);
         let starts = m.any(&[others, waits, self.control.bank_written]);
-        let (register, left) = m.register("egress_left", 16, Some(0));
-        let all = m.number(16, u128::from(self.egress.stage.placed.latency + 8));
-        let (one, zero, none) = (m.number(16, 1), m.number(16, 0), m.is(left, 0));
-        let less = m.sub(left, one);
-        let less = m.mux(none, zero, less);
-        let next = m.mux(starts, all, less);
-        m.set_next(register, next);
-        let free = m.not(starts);
-        m.and(none, free)
+        let left = Countdown::new(m, "egress_left", self.egress.stage.placed.latency + 8);
+        let (is_over, free) = (left.is_over, m.not(starts));
+        left.begins_with(m, starts);
+        m.and(is_over, free)
     }
 
     /// Puts copies in the queue of their port, and tells the receiving side what becomes of its slot.

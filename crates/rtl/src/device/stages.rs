@@ -4,6 +4,7 @@ use super::build::Top;
 use crate::assemble::View;
 use crate::hardware::{Hardware, Stage};
 use crate::parts::import;
+use crate::shared::shared_port;
 use crate::stage::Output;
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
 use millrace_pipeline::{Intrinsic, Program};
@@ -124,7 +125,7 @@ impl<'a> Placed<'a> {
     pub(super) fn connect_shared(&self, m: &mut ModuleBuilder, design: &Design, shared: InstanceId) {
         let module = &design.modules[m.module().instances[shared].module];
         for port in &self.shared {
-            let there = format!("{}.{port}", self.stage.part.name());
+            let there = shared_port(self.stage.part, port);
             if self.outputs.contains(port) {
                 if module.input_named(&there).is_some() {
                     let value = m.output_of(self.instance, port);
