@@ -17,11 +17,27 @@ pub struct Area {
     pub width: u32,
 }
 
-/// The levels of a tree, the root first: nodes of each.
-pub(super) fn levels(entries: u32, keys: u32) -> Vec<u32> {
-    let mut levels = vec![intervals(entries).div_ceil(keys + 1)];
-    while let Some(nodes) = levels.last().copied().filter(|nodes| *nodes > 1) {
-        levels.push(nodes.div_ceil(keys + 1));
+/// Keys that a root compares at most: two levels of nodes with seven keys have as many.
+const ROOT_KEYS: u32 = 16;
+
+/// A level of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Level {
+    pub(super) nodes: u32,
+    /// Keys of a node.
+    pub(super) keys: u32,
+}
+
+/// The levels of a tree, the root first. `keys` are those of a node that is not the root; the root has one less than the nodes below it.
+pub(super) fn levels(entries: u32, keys: u32) -> Vec<Level> {
+    let mut levels = Vec::new();
+    let mut nodes = intervals(entries);
+    while nodes > ROOT_KEYS + 1 || levels.is_empty() && nodes > 1 {
+        nodes = nodes.div_ceil(keys + 1);
+        levels.push(Level { nodes, keys });
+    }
+    if nodes > 1 {
+        levels.push(Level { nodes: 1, keys: nodes - 1 });
     }
     levels.reverse();
     levels
@@ -59,10 +75,11 @@ impl TableUnit {
                 areas.add("seed", 1, key);
             }
             Kind::Tree { entries, keys } => {
-                let nodes = levels(entries, keys);
-                for (level, words) in nodes.iter().enumerate() {
-                    let results = if level + 1 == nodes.len() { (keys + 1) * index_bits(entries) } else { 0 };
-                    areas.add(&format!("level{level}"), *words, keys * (1 + key) + results);
+                let levels = levels(entries, keys);
+                for (number, Level { nodes, keys }) in levels.iter().enumerate() {
+                    let is_leaf = number + 1 == levels.len();
+                    let results = if is_leaf { (keys + 1) * index_bits(entries) } else { 0 };
+                    areas.add(&format!("level{number}"), *nodes, keys * (1 + key) + results);
                 }
                 areas.add("answers", entries, stored);
             }

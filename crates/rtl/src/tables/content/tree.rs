@@ -103,7 +103,7 @@ impl Placed {
     }
 
     fn write_nodes(&self, unit: &TableUnit, answers: &FxHashMap<Key, u32>, image: &mut Image) {
-        let (width, children) = (unit.key(), self.keys + 1);
+        let (width, children) = (unit.key(), self.keys as usize + 1);
         let levels = levels(self.entries, self.keys);
         let empty = Bits::zero(1 + width);
         let start = |key: Option<&Key>| match key {
@@ -114,11 +114,11 @@ impl Placed {
         let mut firsts: Vec<Option<&Key>> = Vec::new();
         let leaf_level = levels.len() - 1;
         let index = index_bits(self.entries);
-        for (leaf, slots) in self.leaves.chunks(children as usize).enumerate() {
+        for (leaf, slots) in self.leaves.chunks(children).enumerate() {
             let starts: Vec<&Key> = slots.iter().flatten().collect();
             firsts.push(starts.first().copied());
-            let keys = (1..children as usize).map(|at| start(starts.get(at).copied()));
-            let found = (0..children as usize).map(|at| {
+            let keys = (1..children).map(|at| start(starts.get(at).copied()));
+            let found = (0..children).map(|at| {
                 let answer =
                     starts.get(at).and_then(|key| answers.get(*key)).copied().unwrap_or(self.entries);
                 Bits::new(index, answer.into())
@@ -131,11 +131,12 @@ impl Placed {
                 *first = first.or(next);
                 next = *first;
             }
-            for (node, firsts) in firsts.chunks(children as usize).enumerate() {
-                let keys = (1..children as usize).map(|at| start(firsts.get(at).copied().flatten()));
+            let children = levels[level].keys as usize + 1;
+            for (node, firsts) in firsts.chunks(children).enumerate() {
+                let keys = (1..children).map(|at| start(firsts.get(at).copied().flatten()));
                 image.set(level, node as u32, word(keys));
             }
-            firsts = firsts.chunks(children as usize).map(|firsts| firsts[0]).collect();
+            firsts = firsts.chunks(children).map(|firsts| firsts[0]).collect();
         }
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! The keys at which another interval starts are in order in the leaves. A node has a few of them; the number of those that are not
 //! above the key, all compared at once, says which node of the next level goes on, or in a leaf which interval it is. A level takes a cycle
-//! for its memory, one more where that is block memory, which lies far from the logic, and one for the comparison.
+//! for its memory, one more where that is block memory, which lies far from the logic, one for the comparison, and one for the number of the
+//! node below, whose wires go to all of the next memory. The root is the same word for each key, so it is read while the key comes.
 
 use super::{Found, Making};
-use crate::tables::layout::{index_bits, levels};
+use crate::tables::layout::{Level, index_bits, levels};
 use millrace_netlist::{NodeId, address_width};
 
 /// Nodes of a level up to which it is in lookup tables: with both banks 32 words, which a lookup table holds.
@@ -16,53 +17,57 @@ const COMPARED: u32 = 64;
 
 /// Cycles from a key to what is found.
 pub(super) fn cycles(entries: u32, keys: u32) -> u32 {
-    let levels: u32 = levels(entries, keys).iter().map(|nodes| level_cycles(*nodes)).sum();
-    // The key comes in a register, and so does the index of the answer, then its word.
-    1 + levels + 3
+    let levels = levels(entries, keys);
+    // The key comes in a register, and so does the number of each node below the root and the index of the answer; then its word.
+    let compared: u32 = levels.iter().map(|level| level.cycles()).sum();
+    1 + compared + levels.len() as u32 + 2
 }
 
-fn level_cycles(nodes: u32) -> u32 {
-    if nodes <= SMALL { 2 } else { 3 }
+impl Level {
+    fn is_small(&self) -> bool {
+        self.nodes <= SMALL
+    }
+
+    /// Cycles from the number of a node to what the comparison with its keys says.
+    fn cycles(&self) -> u32 {
+        match self.nodes {
+            1 => 1,
+            _ if self.is_small() => 2,
+            _ => 3,
+        }
+    }
+}
+
+/// What goes from level to level.
+struct Search {
+    key: NodeId,
+    /// The node of the level, none for the root; after the leaf the index of the answer.
+    node: Option<NodeId>,
+    /// The cycles since the key came.
+    cycle: u32,
 }
 
 impl Making<'_> {
     pub(super) fn tree(&mut self, entries: u32, keys: u32) -> Found {
         let stored = self.unit.stored.bits();
-        let (Some(mut key), index) = (self.searched(), index_bits(entries)) else {
+        let (Some(key), index) = (self.searched(), index_bits(entries)) else {
             let (hit, stored) = (self.m.number(1, 0), self.m.number(stored, 0));
             return Found { hit, stored, cycle: cycles(entries, keys) };
         };
-        let nodes = levels(entries, keys);
-        let mut cycle = 1;
-        // The node of the level, and the index of the answer after the last one.
-        let mut node: Option<NodeId> = None;
-        for (level, count) in nodes.iter().enumerate() {
-            let memory = self.memory(&format!("level{level}"));
-            let node_bits = (*count > 1).then(|| address_width(*count));
-            let at = node_bits.and_then(|bits| node.map(|node| self.m.resize(node, bits)));
-            let place = self.place(at, cycle);
-            let word = match *count <= SMALL {
-                true => self.m.read(memory, place),
-                false => self.m.read_clocked(memory, place, None),
-            };
-            let word = self.m.delayed(&format!("word{level}"), word, None);
-            let step = |making: &mut Self, cycle: &mut u32, key: &mut NodeId, node: &mut Option<NodeId>| {
-                *cycle += 1;
-                *key = making.m.delayed(&format!("key_{cycle}"), *key, None);
-                *node = node.map(|node| making.m.delayed(&format!("node{level}_{cycle}"), node, None));
-            };
-            for _ in 1..level_cycles(*count) {
-                step(self, &mut cycle, &mut key, &mut node);
-            }
-            let compared = self.keys_compared(key, word, keys);
-            let compared = self.m.delayed(&format!("compared{level}"), compared, None);
-            step(self, &mut cycle, &mut key, &mut node);
-            let passed = self.passed(compared, keys);
+        let levels = levels(entries, keys);
+        let mut search = Search { key, node: None, cycle: 1 };
+        for (number, level) in levels.iter().enumerate() {
+            let word = self.node(number, level, &mut search);
+            let compared = self.keys_compared(search.key, word, level.keys);
+            let compared = self.m.delayed(&format!("compared{number}"), compared, None);
+            self.step(&mut search);
+            let passed = self.passed(compared, level.keys);
             let chosen = self.chosen(&passed);
-            node = Some(match nodes.get(level + 1) {
-                Some(below) => self.child(node, &chosen, address_width(*below)),
+            search.node = Some(match levels.get(number + 1) {
+                Some(below) => self.child(search.node, &chosen, address_width(below.nodes)),
                 None => {
-                    let results = self.m.slice(word, keys * (1 + self.m.width(key)), (keys + 1) * index);
+                    let results =
+                        self.m.slice(word, level.keys * (1 + self.m.width(key)), (level.keys + 1) * index);
                     let results = self.m.delayed("results", results, None);
                     let choices: Vec<(NodeId, NodeId)> = (chosen.iter().zip(0..))
                         .map(|(chosen, at)| (*chosen, self.m.slice(results, at * index, index)))
@@ -70,19 +75,43 @@ impl Making<'_> {
                     self.m.one_hot(index, &choices)
                 }
             });
+            self.step(&mut search);
         }
-        let index_node = node.unwrap_or_else(|| self.m.number(index, 0));
-        let index_node = self.m.delayed("index", index_node, None);
+        let cycle = search.cycle;
+        let index_node = search.node.unwrap_or_else(|| self.m.number(index, 0));
         let none = self.m.is(index_node, u128::from(entries));
         let hit = self.m.not(none);
         let answers = self.memory("answers");
         let at = (entries > 1).then(|| self.m.slice(index_node, 0, address_width(entries)));
-        let place = self.place(at, cycle + 1);
+        let place = self.place(at, cycle);
         let word = self.m.read_clocked(answers, place, None);
         let hit = self.m.delayed("hit", hit, None);
         let (hit, word) = (self.m.delayed("hit_2", hit, None), self.m.delayed("word", word, None));
-        debug_assert_eq!(cycle + 3, cycles(entries, keys));
-        Found { hit, stored: word, cycle: cycle + 3 }
+        debug_assert_eq!(cycle + 2, cycles(entries, keys));
+        Found { hit, stored: word, cycle: cycle + 2 }
+    }
+
+    /// The word of the node, when it is there.
+    fn node(&mut self, number: usize, level: &Level, search: &mut Search) -> NodeId {
+        let memory = self.memory(&format!("level{number}"));
+        let at = (level.nodes > 1).then_some(search.node).flatten();
+        // The root is read in the cycle before the one in which the key is in its register.
+        let place = self.place(at, if at.is_none() { search.cycle - 1 } else { search.cycle });
+        let word = match level.is_small() {
+            true => self.m.read(memory, place),
+            false => self.m.read_clocked(memory, place, None),
+        };
+        for _ in 1..level.cycles() {
+            self.step(search);
+        }
+        self.m.delayed(&format!("word{number}"), word, None)
+    }
+
+    /// A cycle later.
+    fn step(&mut self, search: &mut Search) {
+        search.cycle += 1;
+        search.key = self.m.delayed(&format!("key_{}", search.cycle), search.key, None);
+        search.node = search.node.map(|node| self.m.delayed(&format!("node_{}", search.cycle), node, None));
     }
 
     /// The key with the field of prefixes or ranges lowest.
@@ -152,7 +181,7 @@ impl Making<'_> {
     /// The number of a child: that of the node above which child it is.
     fn child(&mut self, node: Option<NodeId>, chosen: &[NodeId], bits: u32) -> NodeId {
         let m = &mut self.m;
-        let which_bits = (chosen.len() as u32).ilog2();
+        let which_bits = address_width(chosen.len() as u32);
         let choices: Vec<(NodeId, NodeId)> =
             (chosen.iter().zip(0..)).map(|(chosen, at)| (*chosen, m.number(which_bits, at))).collect();
         let which = m.one_hot(which_bits, &choices);
