@@ -116,7 +116,7 @@ impl Chassis {
         for rule in rules {
             rule.from.into_iter().chain([rule.to]).try_for_each(|place| self.check(place))?;
         }
-        let nothing = Bits::zero(super::classify::rule_bits(&self.options));
+        let nothing = Bits::zero(super::search::rule_bits(&self.options));
         for at in 0..super::RULES {
             let word = rules.get(at as usize).map_or(nothing.clone(), |rule| rule.word(&self.options));
             self.write("rule", at.into(), &word);

@@ -1,8 +1,9 @@
 //! The module of a backplane.
 
-use super::classify::{classify, rule_bits};
+use super::classify::classify;
 use super::gates::{gate_in, gate_out};
 use super::merge::merge;
+use super::search::{self, rule_bits};
 use super::{BURST, BackplaneOptions, RULES, WAITING};
 use crate::parts::counter;
 use millrace_netlist::blocks::register_slice;
@@ -60,10 +61,9 @@ impl Backplane {
 
     /// The longest time that a frame needs from a port to a slot and back which has no others before it, in cycles.
     pub fn latency(&self) -> u32 {
-        // The queue of beats and decisions (the decision comes two cycles after the head, and takes two in its queue), a slice to the
-        // slot, one from it, one to the port.
-        let head = 128u32.div_ceil(self.options.width);
-        head - 1 + 2 + 2 + 3
+        // The queue of beats and decisions (the decision takes two cycles in its queue), a slice to the slot, one from it, one to the port.
+        let head = (search::BYTES * 8).div_ceil(self.options.width);
+        head - 1 + search::latency(&self.options) + 2 + 3
     }
 }
 
@@ -94,15 +94,25 @@ struct Top<'a> {
     slots: Vec<Slot>,
 }
 
+/// A port through which software writes words.
+#[derive(Clone, Copy)]
+struct Words {
+    enable: NodeId,
+    address: NodeId,
+    data: NodeId,
+}
+
 /// A stream inside the top: what comes, and the instance that takes it.
 type Flow = (Beat, NodeId);
 
 impl Top<'_> {
     fn build(&mut self) {
         let options = self.options;
-        let rules = self.words("rule", RULES, rule_bits(&options), 0);
-        let rules: Vec<NodeId> = rules.into_iter().rev().collect();
-        let rules = self.m.concat(&rules);
+        let rule = Words {
+            enable: self.m.input("rule_write_enable", 1),
+            address: self.m.input("rule_write_address", address_width(RULES)),
+            data: self.m.input("rule_write_data", rule_bits(&options)),
+        };
         let map = self.words("map", options.places(), address_width(options.lines()), 0);
         self.make_slots();
         // What leaves the slots, past gates and slices.
@@ -116,7 +126,7 @@ impl Top<'_> {
         // What comes, by line.
         let mut coming = Vec::new();
         for line in 0..options.lines() {
-            coming.push(self.classified(line, rules, &lines));
+            coming.push(self.classified(line, rule, &lines));
         }
         let to_slots: Vec<InstanceId> =
             (0..options.places()).map(|place| self.enters_slot(place, &coming)).collect();
@@ -230,10 +240,12 @@ impl Top<'_> {
     }
 
     /// The frames of a line with their places.
-    fn classified(&mut self, line: u32, rules: NodeId, lines: &[InstanceId]) -> InstanceId {
+    fn classified(&mut self, line: u32, rule: Words, lines: &[InstanceId]) -> InstanceId {
         let m = &mut self.m;
         let of = m.instance(self.design, self.modules.classify[line as usize], &format!("classify{line}"));
-        m.connect(of, "rules", rules);
+        m.connect(of, "rule_write_enable", rule.enable);
+        m.connect(of, "rule_write_address", rule.address);
+        m.connect(of, "rule_write_data", rule.data);
         if line < self.options.ports {
             let input = m.input_stream(&format!("rx{line}"), self.shape);
             m.connect_stream(of, "s", &input.beat, input.valid);

@@ -1,58 +1,13 @@
-//! Where the frames of a line go: their first bytes are compared with all rules while they wait.
+//! Where the frames of a line go: their first bytes are compared with the rules while they wait.
 
 use super::build::place_bits;
+use super::search::{Asked, BYTES, Found, Turn, search};
 use super::{BackplaneOptions, WAITING};
 use millrace_netlist::blocks::fifo;
 use millrace_netlist::{Design, ModuleBuilder, ModuleId, NodeId, StreamShape};
 
-/// The bytes that are looked at: destination, source, type, tag.
-const BYTES: u32 = 16;
-
-/// The fields of a rule from its lowest bit on, as [`super::Rule::word`] puts them together.
-struct Fields {
-    to: NodeId,
-    from: Option<NodeId>,
-    destination: (NodeId, NodeId),
-    vlan: (NodeId, NodeId),
-    line: NodeId,
-    valid: NodeId,
-}
-
-impl Fields {
-    fn of(
-        m: &mut ModuleBuilder,
-        options: &BackplaneOptions,
-        rule: NodeId,
-        (line, is_link): (u32, bool),
-    ) -> Fields {
-        let place = place_bits(options);
-        let mut low = 0;
-        let mut next = |m: &mut ModuleBuilder, width: u32| {
-            low += width;
-            m.slice(rule, low - width, width)
-        };
-        let to = next(m, place);
-        let (from, has_from) = (next(m, place), next(m, 1));
-        let (destination, has_destination) = (next(m, 48), next(m, 1));
-        let (vlan, has_vlan) = (next(m, 12), next(m, 1));
-        let lines = next(m, options.lines());
-        let valid = next(m, 1);
-        let line = m.bit(lines, line);
-        // Frames of other lines come from no slot.
-        let not = m.not(has_from);
-        let valid = if is_link { valid } else { m.and(valid, not) };
-        let from = is_link.then(|| m.concat(&[has_from, from]));
-        Fields { to, from, destination: (destination, has_destination), vlan: (vlan, has_vlan), line, valid }
-    }
-}
-
-/// Bits of a rule.
-pub(super) fn rule_bits(options: &BackplaneOptions) -> u32 {
-    2 * place_bits(options) + 1 + 49 + 13 + options.lines() + 1
-}
-
 /// Frames of a line: stream `s` in, `m` out, and with each beat `place`, the port of a slot that its frame goes to, and `known`, whether
-/// there is one. `rules` are all rules, the first one lowest. On the link `s_from` is the place that a frame comes from.
+/// there is one. Software writes the rules at `rule`. On the link `s_from` is the place that a frame comes from.
 pub(super) fn classify(design: &mut Design, options: &BackplaneOptions, line: u32) -> ModuleId {
     let is_link = line == options.ports;
     let shape = StreamShape::frames(options.width, 1);
@@ -60,35 +15,46 @@ pub(super) fn classify(design: &mut Design, options: &BackplaneOptions, line: u3
     let beats = fifo(design, shape, WAITING);
     let decisions = fifo(design, StreamShape::words(place + 1), WAITING);
     let mut m = ModuleBuilder::new(&format!("classify{line}"));
-    let rules = m.input("rules", rule_bits(options) * super::RULES);
     let input = m.input_stream("s", shape);
     let from = is_link.then(|| m.input("s_from", place));
     let output = m.output_stream("m", shape);
     let [queue, decided] =
         [(beats, "beats"), (decisions, "decisions")].map(|(of, name)| m.instance(design, of, name));
 
-    // A frame that begins needs room for its decision, which comes two cycles after its head at the latest.
+    // A frame that begins needs room for its decision, and three may be searched for.
     let length = m.output_of(decided, "length");
     let most = m.number(m.width(length), u128::from(WAITING - 4));
     let room = m.lt(length, most);
     let taken = m.ready_of(queue, "s");
+    // The head of a frame waits here while one before it is searched for. Of frames of 64 bytes and more none waits longer than a cycle.
+    let (waits_register, waits) = m.register("waits", 1, Some(0));
+    let turn = Turn::new(&mut m, options, waits);
+    let is_free = m.not(waits);
+    let is_free = m.or(is_free, turn.takes);
+    let room = m.and(room, is_free);
     let ready = m.and(room, taken);
     let push = m.and(input.valid, room);
     m.connect_stream(queue, "s", &input.beat, push);
     m.set_ready(&input, ready);
     let passes = m.and(input.valid, ready);
 
-    let (head, is_whole) = head(&mut m, options, &input.beat, passes);
-    let (asked, head, whole) = {
-        let asked = m.delayed("asked", is_whole.0, Some(0));
-        (asked, m.delayed("head", head, None), m.delayed("whole", is_whole.1, None))
+    let (head, (comes, whole)) = head(&mut m, options, &input.beat, passes);
+    let goes = m.not(turn.takes);
+    let stays = m.and(waits, goes);
+    let waits_next = m.or(comes, stays);
+    m.set_next(waits_register, waits_next);
+    let mut kept = |name: &str, value: NodeId| {
+        let (register, kept) = m.register(name, m.width(value), None);
+        m.set_next(register, value);
+        m.set_enable(register, comes);
+        kept
     };
-    let from = from.map(|from| m.delayed("came_from", from, None));
-    let (known, to) = first_rule(&mut m, options, (line, is_link), rules, (head, whole, from));
-    let asked = m.delayed("asked_2", asked, Some(0));
+    let (head, whole) = (kept("head", head), kept("whole", whole));
+    let asked = Asked { head, whole, from: from.map(|from| kept("came_from", from)) };
+    let Found { known, to, now } = search(&mut m, options, (line, is_link), turn, asked);
     let decision = m.concat(&[known, to]);
     let beat = m.bits_beat(StreamShape::words(place + 1), decision);
-    m.connect_stream(decided, "s", &beat, asked);
+    m.connect_stream(decided, "s", &beat, now);
 
     let (beat, valid) = m.stream_from(queue, "m");
     let (decision, is_decided) = m.stream_from(decided, "m");
@@ -147,47 +113,4 @@ fn head(
     let all = m.bit(keep, options.width / 8 - 1);
     let whole = m.and(second, all);
     (head, (asked, whole))
-}
-
-/// The first rule that a frame matches, a cycle later: whether there is one, and where the frame goes.
-fn first_rule(
-    m: &mut ModuleBuilder,
-    options: &BackplaneOptions,
-    line: (u32, bool),
-    rules: NodeId,
-    (head, whole, from): (NodeId, NodeId, Option<NodeId>),
-) -> (NodeId, NodeId) {
-    let byte = |m: &mut ModuleBuilder, at: u32| m.slice(head, 8 * at, 8);
-    let bytes = |m: &mut ModuleBuilder, from: u32, to: u32| {
-        let parts: Vec<NodeId> = (from..to).map(|at| byte(m, at)).collect();
-        m.concat(&parts)
-    };
-    let destination = bytes(m, 0, 6);
-    let (kind, tag) = (bytes(m, 12, 14), bytes(m, 14, 16));
-    let is_tagged = m.is(kind, 0x8100);
-    let vlan = m.slice(tag, 0, 12);
-    let width = rule_bits(options);
-    let mut found: Vec<(NodeId, NodeId)> = Vec::new();
-    for number in 0..super::RULES {
-        let rule = m.slice(rules, number * width, width);
-        let of = Fields::of(m, options, rule, line);
-        let wanted =
-            |m: &mut ModuleBuilder, (value, has): (NodeId, NodeId), asked: NodeId, there: Option<NodeId>| {
-                let same = m.eq(value, asked);
-                let same = there.map_or(same, |there| m.and(same, there));
-                let any = m.not(has);
-                m.or(any, same)
-            };
-        let destination = wanted(m, of.destination, destination, None);
-        let vlan = wanted(m, of.vlan, vlan, Some(is_tagged));
-        let mut all = vec![of.valid, of.line, destination, vlan, whole];
-        if let (Some(rule), Some(from)) = (of.from, from) {
-            let (has, place) = (m.bit(rule, m.width(rule) - 1), m.slice(rule, 0, place_bits(options)));
-            all.push(wanted(m, (place, has), from, None));
-        }
-        found.push((m.all(&all), of.to));
-    }
-    let (known, to) =
-        m.first_found(&found).unwrap_or_else(|| (m.number(1, 0), m.number(place_bits(options), 0)));
-    (m.delayed("known", known, None), m.delayed("to", to, None))
 }

@@ -21,6 +21,10 @@ mod classify;
 mod gates;
 mod merge;
 mod print;
+mod search;
+
+#[cfg(test)]
+mod tests;
 
 pub use bench::{Chassis, Outage};
 pub use build::Backplane;
