@@ -67,6 +67,11 @@ impl ModuleBuilder {
         }
     }
 
+    /// Goes on with a module. What it has is not shared with what is added, and nothing is known of its instances.
+    pub(crate) fn resume(module: Module) -> ModuleBuilder {
+        ModuleBuilder { module, ..ModuleBuilder::new("") }
+    }
+
     /// The module as it is now.
     pub fn module(&self) -> &Module {
         &self.module

@@ -5,6 +5,7 @@
 //! - `; test roundtrip`: printing and parsing give the design again.
 //! - `; test print`: the text, but for comments and blank lines, is what printing gives.
 //! - `; test optimize`: gives the design optimised.
+//! - `; test delay-lines`: gives the design with memories for chains of registers.
 //! - `; test verilog`: gives its SystemVerilog, the files after each other; where Verilator is installed, it has nothing to say about it.
 //! - `; test sim`: gives the outputs of each cycle, a line each. `; set: NAME=VALUE ...` sets inputs from the next cycle on (`reset` is
 //!   the reset), `; run: N` runs that many cycles, `; show: register NAME` and `; show: memory NAME ADDRESS` add a line with what those hold.
@@ -26,6 +27,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "roundtrip", words: &[], run: roundtrip },
     Kind { name: "print", words: &[], run: prints_as_written },
     Kind { name: "optimize", words: &[], run: optimize },
+    Kind { name: "delay-lines", words: &[], run: delay_lines },
     Kind { name: "verilog", words: &[], run: to_verilog },
     Kind { name: "sim", words: &["set", "run", "show"], run: simulate },
 ];
@@ -95,12 +97,21 @@ fn prints_as_written(test: &Test<'_>) -> Result<Outcome, String> {
 }
 
 fn optimize(test: &Test<'_>) -> Result<Outcome, String> {
+    changed(test, passes::optimize)
+}
+
+fn delay_lines(test: &Test<'_>) -> Result<Outcome, String> {
+    changed(test, passes::delay_lines)
+}
+
+/// What a pass makes of a design.
+fn changed(test: &Test<'_>, pass: fn(&mut Design)) -> Result<Outcome, String> {
     let mut design = sound(test.source)?;
-    passes::optimize(&mut design);
+    pass(&mut design);
     let printed = text::print(&design);
     match verify(&design) {
         Ok(()) => Ok(Outcome::Text(printed)),
-        Err(errors) => Err(format!("broken by optimising: {errors:#?}\n{printed}")),
+        Err(errors) => Err(format!("broken by the pass: {errors:#?}\n{printed}")),
     }
 }
 

@@ -68,3 +68,44 @@ fn optimised_designs_do_the_same() {
         }
     }
 }
+
+/// Chains of registers as memories do the same from the first cycle on, also where a reset comes in between.
+#[test]
+fn delay_lines_do_the_same() {
+    let mut made = 0;
+    for seed in 0..seeds() {
+        let mut design = arbitrary::design(seed, size(seed));
+        // Outputs of the top some cycles later, each by another number, and some of them looked at on their way.
+        let top = design.top().unwrap();
+        let module = &mut design.modules[top];
+        let outputs: Vec<(OutputId, NodeId)> =
+            module.outputs.iter().filter_map(|(id, output)| Some((id, output.value.expand()?))).collect();
+        for (number, (output, value)) in outputs.into_iter().enumerate() {
+            let (cycles, width) = ((seed as usize + 3 * number) % 40, module.width(value));
+            let mut later = value;
+            for cycle in 0..cycles {
+                let name = format!("wait{number}_{cycle}");
+                let next = later.into();
+                let register =
+                    Register { name, width, reset: None, next, enable: None.into(), place: None.into() };
+                let register = module.registers.push(register);
+                later = module.nodes.push(Node { op: Op::Register(register), width, place: None.into() });
+            }
+            module.outputs[output].value = later.into();
+        }
+        assert_eq!(verify(&design), Ok(()), "seed {seed}\n{design}");
+        let mut delayed = design.clone();
+        passes::delay_lines(&mut delayed);
+        assert_eq!(verify(&delayed), Ok(()), "seed {seed}\n{design}\n{delayed}");
+        let memories =
+            |design: &Design| design.modules.values().map(|module| module.memories.len()).sum::<usize>();
+        made += memories(&delayed).saturating_sub(memories(&design));
+        let mut stimulus = Stimulus::new(&design, Rng::new(!seed));
+        let cycles = (0..90).map(|_| stimulus.next_cycle()).collect();
+        let (wanted, got) = (tools::simulated(&design, &cycles), tools::simulated(&delayed, &cycles));
+        for (cycle, (wanted, got)) in wanted.iter().zip(&got).enumerate() {
+            assert_eq!(got, wanted, "seed {seed}, cycle {cycle}\n{design}\n{delayed}");
+        }
+    }
+    assert!(made as u64 > seeds() / 4, "{made} memories");
+}

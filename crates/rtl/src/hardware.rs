@@ -174,7 +174,11 @@ impl Hardware {
 
     /// The stages, each a design of its own: a pipeline, and the units of its tables.
     pub fn designs(&self) -> impl Iterator<Item = (Part, Design)> {
-        self.stages.iter().map(|stage| (stage.part, self.design(stage, View::Alone)))
+        self.stages.iter().map(|stage| {
+            let mut design = self.design(stage, View::Alone);
+            self.target.suit(&mut design);
+            (stage.part, design)
+        })
     }
 
     /// The design of a stage. As it is simulated, software draws random numbers, so that they are those of other engines.

@@ -5,6 +5,7 @@
 
 use crate::graph::{Binary, Node, Unary, Wire};
 use millrace_netlist::area::Fabric;
+use millrace_netlist::{Design, passes};
 
 /// What hardware is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -45,6 +46,20 @@ impl Target {
         match self {
             Target::Ecp5 => Fabric::Lut4,
             Target::Generic | Target::Xc7 => Fabric::Lut6,
+        }
+    }
+
+    /// Whether its tools make shift registers in lookup tables of chains of registers. Those of an ECP5 have none.
+    fn has_shift_registers(self) -> bool {
+        self != Target::Ecp5
+    }
+
+    /// A finished design, as the fabric has it.
+    pub(crate) fn suit(self, design: &mut Design) {
+        if !self.has_shift_registers() {
+            // Bits that nothing reads need no memory.
+            passes::optimize(design);
+            passes::delay_lines(design);
         }
     }
 

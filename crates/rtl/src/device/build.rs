@@ -377,6 +377,7 @@ impl<'a> Top<'a> {
         }
         let software = control.finish(&mut m, &mut design, (hardware, options), (&stages, shared), settled);
         design.add(m.finish());
+        hardware.target.suit(&mut design);
         (design, software)
     }
 
