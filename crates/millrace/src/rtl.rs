@@ -17,7 +17,8 @@ use millrace_rtl::map::Bus;
 use millrace_rtl::phy::Phy;
 use millrace_rtl::tables::MAX_CAPACITY;
 use millrace_rtl::{
-    AreaReport, Device, DeviceOptions, Hardware, Options, Part, Target, build_files, build_wrapper,
+    AreaReport, Device, DeviceOptions, Hardware, Options, Part, Target, build_chassis, build_files,
+    build_wrapper,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -59,7 +60,7 @@ pub(crate) struct RtlArgs {
     /// and scripts
     #[arg(long, value_enum, value_name = "PHY", requires_all = ["device", "output"], conflicts_with = "backplane")]
     phy: Option<PhyKind>,
-    /// Writes a backplane with so many slots too, with the device in each, and the script for slots that are exchanged
+    /// Writes a backplane with so many slots too, with the device in each, and the script for slots that are exchanged, or for ecp5 for all as one design
     #[arg(long, value_name = "SLOTS", requires_all = ["device", "output"])]
     backplane: Option<u32>,
     /// One JSON object on standard output
@@ -264,7 +265,9 @@ fn write_files(
     let printed: Vec<Vec<VerilogFile>> = designs.iter().map(|design| verilog::print(design)).collect();
     // What is wrong with it is said before a file is written.
     let backplane = match (device, args.backplane) {
-        (Some(device), Some(slots)) => backplane_files(device, &printed[0], slots, hardware.period_ps())?,
+        (Some(device), Some(slots)) => {
+            backplane_files(device, &printed[0], slots, (args.target.target(), hardware.period_ps()))?
+        }
         _ => Vec::new(),
     };
     let wrapper = match (device, args.phy, printed.first()) {
@@ -322,7 +325,7 @@ fn backplane_files(
     device: &Device,
     printed: &[VerilogFile],
     slots: u32,
-    period: u32,
+    (target, period): (Target, u32),
 ) -> Result<Vec<(String, String)>, Failure> {
     let DeviceOptions { ports, width, link, .. } = *device.options();
     if link != Link::Stream {
@@ -333,9 +336,14 @@ fn backplane_files(
     let Some(slot) = printed.last() else { return Ok(Vec::new()) };
     let names = |files: &[VerilogFile]| -> Vec<String> { files.iter().map(VerilogFile::file_name).collect() };
     let own = backplane::print(&backplane, device, slot);
-    let script = backplane::partial_reconfiguration(&names(&own), &names(printed), slots, period);
+    let mut files = vec![("slot_stub.sv".to_owned(), backplane::stub(slot))];
+    if target != Target::Ecp5 {
+        let script = backplane::partial_reconfiguration(&names(&own), &names(printed), slots, period);
+        files.push(("chassis_partial.tcl".to_owned(), script));
+    }
+    let build = build_chassis(target, &own, printed, period);
+    files.extend(build.into_iter().map(|file| (file.name, file.text)));
     let own = own.into_iter().filter(|file| printed.iter().all(|other| other.module != file.module));
-    let own = own.map(|file| (file.file_name(), file.text));
-    let others = [("slot_stub.sv", backplane::stub(slot)), ("chassis_partial.tcl", script)];
-    Ok(own.chain(others.map(|(name, text)| (name.to_owned(), text))).collect())
+    files.extend(own.map(|file| (file.file_name(), file.text)));
+    Ok(files)
 }

@@ -21,7 +21,7 @@ pub struct BuildFile {
 /// The files for a design as it was printed, its top last, whose cycle has so many picoseconds.
 pub fn build_files(target: Target, design: &[VerilogFile], period_ps: u32) -> Vec<BuildFile> {
     let Some(top) = design.last() else { return Vec::new() };
-    Build { top, design: design.iter().collect(), period_ps, wrapper: None }.files(target)
+    Build { top, design: design.iter().collect(), period_ps, around: Around::Nothing }.files(target)
 }
 
 /// The files for a wrapper around a device as it was printed.
@@ -29,7 +29,19 @@ pub fn build_wrapper(target: Target, design: &[VerilogFile], wrapper: &Wrapper) 
     let Some(top) = wrapper.files.last() else { return Vec::new() };
     let period_ps = wrapper.clocks.iter().map(|clock| clock.period_ps).min().unwrap_or_default();
     let design = design.iter().chain(&wrapper.files).collect();
-    Build { top, design, period_ps, wrapper: Some(wrapper) }.files(target)
+    Build { top, design, period_ps, around: Around::Phys(wrapper) }.files(target)
+}
+
+/// The files for a backplane with the same device in each slot as one design, for tools that cannot exchange a slot. `chassis` has the
+/// modules of the backplane, `chassis` last, `device` those of the device.
+pub fn build_chassis(
+    target: Target,
+    chassis: &[VerilogFile],
+    device: &[VerilogFile],
+    period_ps: u32,
+) -> Vec<BuildFile> {
+    let (Some(top), Target::Ecp5) = (chassis.last(), target) else { return Vec::new() };
+    Build { top, design: chassis.iter().collect(), period_ps, around: Around::Slots(device) }.files(target)
 }
 
 /// Ends the script where the clock is missed.
@@ -43,10 +55,21 @@ struct Build<'a> {
     top: &'a VerilogFile,
     design: Vec<&'a VerilogFile>,
     period_ps: u32,
-    wrapper: Option<&'a Wrapper>,
+    around: Around<'a>,
 }
 
-impl Build<'_> {
+/// Where a device is in the design.
+#[derive(Clone, Copy)]
+enum Around<'a> {
+    /// It is the design, or there is none.
+    Nothing,
+    /// In a wrapper with PHYs.
+    Phys(&'a Wrapper),
+    /// In each slot of a backplane: its modules.
+    Slots(&'a [VerilogFile]),
+}
+
+impl<'a> Build<'a> {
     fn files(&self, target: Target) -> Vec<BuildFile> {
         match target {
             Target::Ecp5 => self.nextpnr(),
@@ -55,9 +78,16 @@ impl Build<'_> {
         }
     }
 
+    fn wrapper(&self) -> Option<&'a Wrapper> {
+        match self.around {
+            Around::Phys(wrapper) => Some(wrapper),
+            Around::Nothing | Around::Slots(_) => None,
+        }
+    }
+
     /// Clocks at pins, each with its period in picoseconds.
     fn clocks(&self) -> Vec<(&str, u32)> {
-        match self.wrapper {
+        match self.wrapper() {
             Some(wrapper) => {
                 wrapper.clocks.iter().map(|clock| (clock.port.as_str(), clock.period_ps)).collect()
             }
@@ -77,23 +107,44 @@ impl Build<'_> {
 
     /// Whether it has cells that are placed at pins alone.
     fn needs_pins(&self) -> bool {
-        self.wrapper.is_some_and(|wrapper| wrapper.needs_pins)
+        self.wrapper().is_some_and(|wrapper| wrapper.needs_pins)
     }
 
     fn file(&self, suffix: &str, text: String) -> BuildFile {
         BuildFile { name: format!("{}{suffix}", self.top.module), text }
     }
 
-    /// The names of the files of the design, the top last, with a separator.
-    fn sources(&self, separator: &str) -> String {
-        let names: Vec<String> = self.design.iter().map(|file| file.file_name()).collect();
-        names.join(separator)
+    /// The names of the files of the design, the top last.
+    fn sources(&self) -> String {
+        names(self.design.iter().copied())
     }
 
-    /// Yosys, nextpnr and Project Trellis for the ECP5.
+    /// Commands of Yosys from the files to the cells of an ECP5.
     ///
     /// Yosys gives each flip-flop that is reset or enabled by the inverse of a signal an inverter of its own, so each has its own net for
     /// it, which a slice has few of. `opt_merge` makes them one before they become lookup tables.
+    ///
+    /// What is in the slots of a backplane is made once, and its cells are then put into each slot.
+    fn yosys(&self) -> String {
+        let made = |files: &str, top: &str| {
+            format!(
+                "read_verilog -sv {files}; hierarchy -check -top {top}; \\\n    \
+                 synth_ecp5 -top {top} -run begin:map_luts; opt_merge; synth_ecp5 -top {top} -run map_luts:; \\\n    check -assert; "
+            )
+        };
+        let (top, sources) = (&self.top.module, self.sources());
+        let Around::Slots(device) = self.around else { return made(&sources, top) };
+        let Some(slot) = device.last() else { return made(&sources, top) };
+        let slot_name = &slot.module;
+        format!(
+            "{slot}tee -o slot.stat stat; design -stash slot; \\\n    {chassis}\
+             delete ={slot_name}; design -copy-from slot -as {slot_name} {slot_name}; flatten; opt_clean; check -assert; ",
+            slot = made(&names(device), slot_name),
+            chassis = made(&format!("slot_stub.sv {sources}"), top),
+        )
+    }
+
+    /// Yosys, nextpnr and Project Trellis for the ECP5.
     fn nextpnr(&self) -> Vec<BuildFile> {
         let (top, frequency) = (&self.top.module, megahertz(self.period_ps));
         let mut constraints = String::from("BLOCK RESETPATHS;\nBLOCK ASYNCPATHS;\n");
@@ -104,6 +155,11 @@ impl Build<'_> {
             true => "echo 'cells of pins are placed at pins alone: PINS=board.lpf'\n    exit 0".to_owned(),
             false => format!("set -- --lpf {top}.lpf --lpf-allow-unconstrained --out-of-context"),
         };
+        // nextpnr counts its attempts to place a cell up to the square of the number of cells, which 32 bits do not hold from 46341 cells on.
+        let patience = match self.around {
+            Around::Slots(_) => " --placer-heap-cell-placement-timeout 0",
+            Around::Nothing | Around::Phys(_) => "",
+        };
         let script = format!(
             r#"#!/bin/sh
 # Synthesis, placement and routing of {top} for an ECP5, by Yosys and nextpnr.
@@ -112,9 +168,7 @@ impl Build<'_> {
 #   DEVICE=um5g-85k PACKAGE=CABGA756 SPEED=8 SEED=1 YOSYS=yosys NEXTPNR=nextpnr-ecp5 ECPPACK=ecppack
 set -eu
 cd "$(dirname "$0")"
-${{YOSYS:-yosys}} -q -l {top}.yosys.log -p "read_verilog -sv {sources}; hierarchy -check -top {top}; \
-    synth_ecp5 -top {top} -run begin:map_luts; opt_merge; synth_ecp5 -top {top} -run map_luts:; \
-    check -assert; tee -o {top}.stat stat; write_json {top}.json"
+${{YOSYS:-yosys}} -q -l {top}.yosys.log -p "{made}tee -o {top}.stat stat; write_json {top}.json"
 if [ -n "${{PINS:-}}" ]; then
     cat {top}.lpf "$PINS" > {top}.pins.lpf
     set -- --lpf {top}.pins.lpf --textcfg {top}.config
@@ -122,12 +176,12 @@ else
     {alone}
 fi
 ${{NEXTPNR:-nextpnr-ecp5}} --${{DEVICE:-um5g-85k}} --package "${{PACKAGE:-CABGA756}}" --speed "${{SPEED:-8}}" --seed "${{SEED:-1}}" \
-    --freq {frequency} --json {top}.json --report {top}.timing.json --log {top}.nextpnr.log "$@"
+    --freq {frequency}{patience} --json {top}.json --report {top}.timing.json --log {top}.nextpnr.log "$@"
 if [ -n "${{PINS:-}}" ]; then
     ${{ECPPACK:-ecppack}} --compress {top}.config {top}.bit
 fi
 "#,
-            sources = self.sources(" ")
+            made = self.yosys()
         );
         vec![self.file(".lpf", constraints), self.file("_nextpnr.sh", script)]
     }
@@ -149,7 +203,7 @@ fi
                 );
             }
         }
-        if let Some(wrapper) = self.wrapper {
+        if let Some(wrapper) = self.wrapper() {
             constraints.push_str("set_false_path -from [get_ports rst]\n");
             wrapper.clocks.iter().for_each(|clock| constraints.push_str(&both_edges(clock)));
         }
@@ -185,8 +239,8 @@ write_checkpoint -force {top}.dcp
     write_bitstream -force {top}.bit
 }}
 "#,
-            cores = self.wrapper.map_or("", |wrapper| wrapper.cores.as_str()),
-            sources = self.sources(" "),
+            cores = self.wrapper().map_or("", |wrapper| wrapper.cores.as_str()),
+            sources = self.sources(),
             slack = if self.clocks().is_empty() { "" } else { SLACK },
         );
         vec![self.file(".xdc", constraints), self.file("_vivado.tcl", script)]
@@ -211,7 +265,7 @@ write_checkpoint -force {top}.dcp
                 );
             }
         }
-        if self.wrapper.is_some() {
+        if self.wrapper().is_some() {
             constraints.push_str("set_false_path -from [get_ports rst]\n");
         }
         let sources: String = (self.design.iter())
@@ -278,6 +332,12 @@ fn both_edges(clock: &PinClock) -> String {
         )
     };
     edge("") + &edge(" -clock_fall -add_delay")
+}
+
+/// The names of files, in their order.
+fn names<'a>(files: impl IntoIterator<Item = &'a VerilogFile>) -> String {
+    let names: Vec<String> = files.into_iter().map(VerilogFile::file_name).collect();
+    names.join(" ")
 }
 
 fn nanoseconds(period_ps: u32) -> String {

@@ -63,7 +63,7 @@ mod verilated;
 mod tests;
 
 pub use area::AreaReport;
-pub use build_files::{BuildFile, build_files, build_wrapper};
+pub use build_files::{BuildFile, build_chassis, build_files, build_wrapper};
 pub use device::{Device, DeviceOptions};
 pub use driver::{Driver, DriverError, SoftwareAccess};
 pub use groups::{GROUPS, Groups, NODES, SESSIONS, Session, Sessions, TooMany};

@@ -1,5 +1,8 @@
 use super::*;
+use crate::backplane::stub;
 use millrace_netlist::{Design, ModuleBuilder, verilog};
+use std::path::PathBuf;
+use std::process::Command;
 
 /// A register in a module of its own, or nothing but a wire.
 fn design(is_clocked: bool) -> Vec<VerilogFile> {
@@ -83,4 +86,62 @@ fn scripts_are_whole() {
         assert_eq!(count('['), count(']'), "{}", file.name);
         assert_eq!(count('"') % 2, 0, "{}", file.name);
     }
+}
+
+/// A folder of a test, gone when the test ends.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The script of a chassis has Yosys make the device once, and put its cells into each slot: no module and no black box is left.
+#[test]
+fn yosys_puts_a_device_into_each_slot() {
+    const SLOTS: u32 = 3;
+    if Command::new("yosys").arg("-V").output().is_err() {
+        return eprintln!("skipped: yosys is not installed (Debian package yosys)");
+    }
+    // A chassis whose slots are one after the other, with a register of its own.
+    let device = design(true);
+    let (slot, mut whole) = (device.last().unwrap(), Design::new());
+    let mut m = ModuleBuilder::new("whole");
+    let value = m.input("value", 8);
+    let next = m.delayed("later", value, Some(0));
+    m.output("next", next);
+    let part = whole.add(m.finish());
+    let mut m = ModuleBuilder::new("chassis");
+    let value = m.input("value", 8);
+    let mut value = m.delayed("own", value, Some(0));
+    for slot in 0..SLOTS {
+        let part = m.instance(&whole, part, &format!("slot{slot}"));
+        m.connect(part, "value", value);
+        value = m.output_of(part, "next");
+    }
+    m.output("next", value);
+    whole.add(m.finish());
+    let chassis: Vec<VerilogFile> =
+        verilog::print(&whole).into_iter().filter(|file| file.module != slot.module).collect();
+
+    assert!(build_chassis(Target::Xc7, &chassis, &device, 6400).is_empty());
+    let files = build_chassis(Target::Ecp5, &chassis, &device, 6400);
+    assert!(text(&files, "chassis.lpf").contains("FREQUENCY PORT \"clk\" 156.25 MHZ;"));
+    let folder = Folder(std::env::temp_dir().join(format!("millrace-chassis-{}", std::process::id())));
+    std::fs::create_dir_all(&folder.0).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.0.join(name), text).unwrap();
+    device.iter().chain(&chassis).for_each(|file| write(&file.file_name(), &file.text));
+    files.iter().for_each(|file| write(&file.name, &file.text));
+    write("slot_stub.sv", &stub(slot));
+    // `true` stands for nextpnr, which has nothing to do here.
+    let script = folder.0.join("chassis_nextpnr.sh");
+    let ran = Command::new("sh").arg(script).env("NEXTPNR", "true").output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let cells = |cell: &str| -> u32 {
+        let text = std::fs::read_to_string(folder.0.join("chassis.stat")).unwrap();
+        let count = |line: &str| line.trim().strip_prefix(cell)?.trim().parse().ok();
+        text.lines().rev().find_map(count).unwrap_or(0)
+    };
+    assert_eq!((cells("TRELLIS_FF"), cells("whole")), (8 * (SLOTS + 1), 0));
 }
