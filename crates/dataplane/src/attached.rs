@@ -9,21 +9,22 @@
 //! counters, meters and registers is the state's before a request is answered. A device that is not to be reached is looked for again and
 //! again, and is brought to the whole state when it is there.
 
+mod counts;
 mod link;
 
 use crate::switch::{Switch, SwitchError};
 use crate::{Clock, DropReason, PortId, Replication, ReplicationError};
+use counts::{count, counted};
 use link::Link;
-use millrace_link::{Device, Event, Fault, Place};
+use millrace_link::{Device, Event, Place};
 use millrace_pipeline::{Bits, Program};
-use millrace_rtl::device::{OWNER, Reason};
+use millrace_rtl::device::{Counted, OWNER};
 use millrace_rtl::map::{Field, RegisterDevice};
 use millrace_rtl::{
     DeviceOptions, Driver, DriverError, GROUPS, Groups, Hardware, NODES, Objects, SESSIONS, Session,
     Sessions, TooMany,
 };
 use millrace_state::State;
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -63,8 +64,8 @@ pub(crate) struct Attached {
     is_touched: bool,
     /// Until when it is known which entries were hit.
     hits_until_ns: u64,
-    /// Drops that the device had counted, those of it that the switch has counted.
-    drops: BTreeMap<Reason, u64>,
+    /// What the device had counted of lookups and drops, as far as the switch has it, in the order of [`millrace_rtl::Device::counted`].
+    counted: Vec<u64>,
     /// What the device has as its owner when it holds what the driver knows.
     owner: u32,
     /// Whether that was written.
@@ -114,7 +115,7 @@ impl Attached {
             full: None,
             is_touched: true,
             hits_until_ns: 0,
-            drops: BTreeMap::new(),
+            counted: Vec::new(),
             owner: RandomState::new().build_hasher().finish() as u32 | 1,
             is_owned: false,
             lost: 0,
@@ -147,15 +148,15 @@ impl Attached {
                     let write = registers.access().write(Field::Enabled.offset(), enabled);
                     write.map_err(millrace_rtl::map::MapError::Access)?;
                 }
-                let drops = drops(&mut registers)?;
+                let counted = counted(&self.design, &mut registers)?;
                 let owner = match registers.map().find(OWNER) {
                     Some((port, address)) => registers.read_word(port, address)?.to_u64_saturating(),
                     None => 0,
                 };
-                Ok((registers, drops, owner))
+                Ok((registers, counted, owner))
             });
         match begun {
-            Ok((registers, drops, owner)) => {
+            Ok((registers, counted, owner)) => {
                 let is_known = self.is_owned && owner == u64::from(self.owner);
                 match (self.link.is_simulated(), is_known) {
                     // It has had a reset.
@@ -165,7 +166,7 @@ impl Attached {
                     (false, false) => self.driver.forget(),
                 }
                 if !is_known {
-                    (self.drops, self.is_owned) = (drops, false);
+                    (self.counted, self.is_owned) = (counted, false);
                 }
                 (self.lost, self.is_touched) = (0, true);
                 self.link.is_up(registers);
@@ -220,8 +221,8 @@ impl Attached {
         (!std::mem::replace(is_said, true)).then(|| line.clone())
     }
 
-    /// Brings what frames have made of counters, meters and registers to the state; gives the drops since the last time.
-    fn read_back(&mut self, objects: &mut Objects<'_>, clock: &Clock) -> Vec<(Reason, u64)> {
+    /// Brings what frames have made of counters, meters and registers to the state; gives what was counted since the last time.
+    fn read_back(&mut self, objects: &mut Objects<'_>, clock: &Clock) -> Vec<(Counted, u64)> {
         let Some(registers) = self.link.up() else { return Vec::new() };
         let from_ns = objects.now_ns;
         if !matches!(clock, Clock::Simulated(_)) {
@@ -239,16 +240,15 @@ impl Attached {
             if !registers.access().tells() {
                 self.driver.take_messages(objects, registers)?;
             }
-            drops(registers)
+            counted(&self.design, registers)
         };
         match read() {
             Ok(now) => {
                 self.hits_until_ns = from_ns;
-                let before = std::mem::replace(&mut self.drops, now);
-                let more = |(reason, count): (&Reason, &u64)| {
-                    (*reason, count.wrapping_sub(before.get(reason).copied().unwrap_or(0)))
-                };
-                self.drops.iter().map(more).collect()
+                let more = now.iter().zip(&self.counted).map(|(now, before)| now.wrapping_sub(*before));
+                let more = self.design.counted().zip(more).map(|((what, _), more)| (what, more)).collect();
+                self.counted = now;
+                more
             }
             Err(error) => {
                 self.link.cut(&error);
@@ -281,23 +281,6 @@ impl Attached {
         }
         said
     }
-}
-
-/// The drops that a device has counted.
-fn drops(registers: &mut Registers) -> Result<BTreeMap<Reason, u64>, millrace_rtl::map::MapError<Fault>> {
-    let mut drops = BTreeMap::new();
-    for reason in Reason::DROPS {
-        if let Some((port, address)) = registers.map().find(&format!("drops.{}", reason.name())) {
-            drops.insert(reason, registers.read_word(port, address)?.to_u64_saturating());
-        }
-    }
-    Ok(drops)
-}
-
-/// The reason of a switch for one of a device. Which error a parser had, a device does not tell.
-fn reason_of(reason: Reason) -> DropReason {
-    let named = DropReason::ALL.into_iter().find(|own| own.label(&Program::default()) == reason.name());
-    named.unwrap_or(DropReason::ParserError(0))
 }
 
 /// Multicast groups as a device has them.
@@ -405,14 +388,14 @@ fn bring(switch: &Switch, device: &mut Attached) {
 /// Brings what control has written to the hardware device, and what frames have changed to the state. A worker does so before it
 /// answers a request.
 pub(crate) fn settle(switch: &mut Switch) {
-    let drops = with_device(switch, |switch, device| {
+    let counted = with_device(switch, |switch, device| {
         bring(switch, device);
         let now_ns = switch.clock.now_ns();
         let (state, effects) = (&mut switch.forwarder.state, &mut switch.forwarder.effects);
         device.read_back(&mut Objects { state, now_ns, effects }, &switch.clock)
     });
-    for (reason, count) in drops.into_iter().flatten() {
-        switch.ledger.counters.dropped_elsewhere(reason_of(reason), count);
+    for (what, more) in counted.into_iter().flatten() {
+        count(switch, what, more);
     }
 }
 

@@ -163,7 +163,14 @@ impl Counters {
         }
     }
 
-    /// Counts drops whose ports are not known.
+    /// Adds drops of a port that is known, whose reasons are counted by [`Counters::dropped_elsewhere`].
+    pub(crate) fn port_dropped(&mut self, port: PortId, more: PortCounters) {
+        if let Some(counters) = self.ports.get_mut(port) {
+            *counters += more;
+        }
+    }
+
+    /// Counts drops for a reason alone, not for a port.
     pub(crate) fn dropped_elsewhere(&mut self, reason: DropReason, packets: u64) {
         if packets > 0 {
             *self.drops.entry(reason).or_default() += packets;

@@ -628,7 +628,7 @@ impl Switch {
 
     /// Whether the lookups of tables are counted.
     pub fn counts_lookups(&self) -> bool {
-        !self.has_device() && self.forwarder.engines.counts_lookups()
+        self.has_device() || self.forwarder.engines.counts_lookups()
     }
 
     /// Starts to sample what the calling thread does, that often.

@@ -117,13 +117,14 @@ impl Device {
                 (Some(stage), _) => format!("{first}: {}", part_of_stage(hardware, stage, rest)),
                 (_, "shared") => format!("shared: {}", hardware.part_of_shared(rest)),
                 (_, "control") => "registers and bus".to_owned(),
+                (_, "counts") => "counts of lookups and drops".to_owned(),
                 (_, mac) if mac.starts_with("mac") => "MACs".to_owned(),
                 (_, side) if side.starts_with("receive") => "receiving sides, windows".to_owned(),
                 (_, side) if side.starts_with("transmit") => match rest {
                     "editor" => "editors".to_owned(),
                     _ => "queues and schedulers".to_owned(),
                 },
-                _ => "turns, copies, counters".to_owned(),
+                _ => "turns, copies".to_owned(),
             }
         })
     }

@@ -14,9 +14,9 @@
 
 use crate::emit::{AccessPorts, Ports, parameters_port};
 use crate::objects::{ObjectUnit, Request};
-use crate::parts::Countdown;
+use crate::parts::{Countdown, later};
 use crate::software_port::{PortKind, READ_LATENCY, SoftwarePort};
-use crate::stage::{Access, ObjectKey, Unit};
+use crate::stage::{Access, LookupAnswer, ObjectKey, Unit};
 use crate::tables::TableUnit;
 use millrace_netlist::{Design, InstanceId, Module, ModuleBuilder, ModuleId, NodeId};
 use millrace_pipeline::{Program, TableId};
@@ -54,6 +54,20 @@ pub(crate) enum View {
     Observed,
     /// To be part of a device, which says for each frame which bank it meets (`of_frame` of the port of the bank).
     InDevice,
+}
+
+/// The outputs of a stage in a device that say what its lookups found, each with the table: bit 0 that an entry matched, bit 1 that none
+/// did, a cycle after the answer.
+pub(crate) fn lookups_of<'a>(
+    units: &'a [TableUnit],
+    accesses: &'a [Access],
+) -> impl Iterator<Item = (TableId, String)> + 'a {
+    let numbered = accesses.iter().enumerate();
+    numbered.filter_map(|(number, access)| Some((unit_of(units, access)?.table, found_port(number))))
+}
+
+fn found_port(number: usize) -> String {
+    format!("lookup{number}.found")
 }
 
 /// The unit that answers a lookup, if there is one.
@@ -198,9 +212,25 @@ impl Top<'_> {
             if let Some(port) = &ports.answer {
                 let answer = self.m.output_of(lookup, "answer");
                 self.answers.insert(port.clone(), answer);
+                if parts.view == View::InDevice {
+                    let enable = self.m.output_of(self.stage, &ports.enable);
+                    self.found(number, (enable, unit.latency()), answer);
+                }
             }
             self.request(ports);
         }
+    }
+
+    /// Says what a lookup found, for those who count it.
+    fn found(&mut self, number: usize, (enable, latency): (NodeId, u32), answer: NodeId) {
+        let m = &mut self.m;
+        let asked = later(m, &format!("lookup{number}_asked"), enable, latency, Some(0));
+        let hit = m.bit(answer, LookupAnswer::HIT);
+        let none = m.not(hit);
+        let (hit, miss) = (m.and(asked, hit), m.and(asked, none));
+        let found = m.concat(&[miss, hit]);
+        let found = m.delayed(&format!("lookup{number}_found"), found, Some(0));
+        m.output(&found_port(number), found);
     }
 
     /// What the pipeline asks with.

@@ -7,7 +7,7 @@ mod devices;
 #[path = "../../../crates/netlist/tests/common/tools.rs"]
 mod tools;
 
-use devices::{check_underruns, count_drops, drive, seldom};
+use devices::{check_counted, check_underruns, drive, seldom};
 use millrace_dataplane::{
     EngineKind, KnownPorts, Replica, Session, Switch, SwitchConfig, device_groups, device_sessions,
 };
@@ -44,6 +44,17 @@ impl Source {
         self.0 = self.0.replace(from, to);
     }
 
+    /// With tables that are looked up at several places of both stages, and after the deparser of egress.
+    fn look_up(&mut self) {
+        self.replace("ingress (parse, ingress_control)", "ingress (parse, look, ingress_control)");
+        self.replace(
+            "egress (egress_control, deparse)",
+            "egress (look_again, egress_control, deparse, look_last)",
+        );
+        self.replace("digest seen_t (", "metadata looked: bool\ndigest seen_t (");
+        self.0.push_str(LOOKUPS);
+    }
+
     fn no_clones_in_egress(&mut self) {
         self.replace("(8w8, _) => block2", "(8w8, _) => block4");
         self.replace("    i_clone = true\n    i_session = zext(h.arg, 32)\n    i_clone_list = 32w1\n    h.arg = 8w0xdd", "    h.arg = 8w0xdd");
@@ -55,6 +66,63 @@ impl Source {
         Arc::new(program)
     }
 }
+
+/// Tables and what looks them up.
+const LOOKUPS: &str = "
+body action nop {
+block0:
+    end
+}
+action nop () = nop
+table ops {
+    key op: exact = h.op
+    action nop
+    default nop()
+    size 64
+    entry (8w1) => nop()
+    entry (8w4) => nop()
+    entry (8w5) => nop()
+    entry (8w8) => nop()
+    entry (8w16) => nop()
+}
+table args {
+    key op: ternary = h.op
+    key arg: ternary = h.arg
+    action nop
+    default nop()
+    size 64
+    entry priority 1 (8w1 &&& 8w1, 8w0 &&& 8w0) => nop()
+    entry priority 2 (8w0 &&& 8w0, 8w2 &&& 8w2) => nop()
+}
+body control look {
+block0:
+    apply ops, hit = looked, next = block1, exit = block3
+block1:
+    branch looked, block2, block3
+block2:
+    apply args, next = block3, exit = block3
+block3:
+    end
+}
+body control look_again {
+block0:
+    branch eq(h.arg, 8w1), block1, block2
+block1:
+    apply ops, next = block4, exit = block4
+block2:
+    apply ops, next = block3, exit = block3
+block3:
+    apply args, next = block4, exit = block4
+block4:
+    end
+}
+body control look_last {
+block0:
+    apply args, next = block1, exit = block1
+block1:
+    end
+}
+";
 
 fn through(without: &[&str]) -> Arc<Program> {
     Source::new(without).program()
@@ -95,6 +163,9 @@ fn frame(rng: &mut Rng, operations: &[u8], number: u32) -> Vec<u8> {
     bytes.extend(number.to_be_bytes());
     let most = if rng.one_in(5) { 900 } else { 70 };
     bytes.extend((0..rng.below(most)).map(|_| rng.next_u64() as u8));
+    if rng.one_in(40) {
+        bytes.truncate(1);
+    }
     bytes
 }
 
@@ -107,9 +178,6 @@ struct Case<'a> {
     /// How often of eight times a port has a beat and takes one.
     busy: (usize, usize),
 }
-
-/// Frames by port, and drops by reason.
-type Outcome = (BTreeMap<u32, Vec<Vec<u8>>>, BTreeMap<String, u64>);
 
 impl Case<'_> {
     fn run(self) {
@@ -140,7 +208,7 @@ impl Case<'_> {
         let every = seldom(link, 200);
         let (mut state, mut effects) = (switch(&program, ports), Effects::default());
         let (left, order) = drive(&what, &mut bench, (every, busy), (&mut state, &mut effects));
-        let (mut wanted, mut drops) = Outcome::default();
+        let mut wanted: BTreeMap<u32, Vec<Vec<u8>>> = BTreeMap::new();
         let mut digests = Vec::new();
         let mut next = vec![0; ports as usize];
         let of_ports: Vec<_> = order.iter().filter(|decided| decided.port < ports).collect();
@@ -148,7 +216,6 @@ impl Case<'_> {
         for decided in of_ports {
             let at = &mut next[decided.port as usize];
             let outcome = software.inject(options.number(decided.port), &sent[decided.port as usize][*at], 0);
-            count_drops(&mut drops, &outcome, &program);
             *at += 1;
             for sent in outcome.sent {
                 let mut bytes = sent.bytes;
@@ -166,8 +233,8 @@ impl Case<'_> {
         }
         compare(&what, &found, &wanted);
         check_underruns(&what, &mut bench, &options);
-        let counted = bench.drops().into_iter().map(|(reason, count)| (reason.name().to_owned(), count));
-        assert_eq!(counted.collect::<BTreeMap<_, _>>(), drops, "{what}: drops");
+        let [hits, misses, _] = check_counted(&what, &mut bench, &software);
+        assert!(program.tables.is_empty() || hits > 0 && misses > 0, "{what}: {hits} hits, {misses} misses");
         let (own, effects) = (state.state_mut(), &mut effects);
         bench.read_back(&mut Objects { state: own, now_ns: 0, effects }).unwrap();
         assert_eq!(effects.digests, digests, "{what}: digests");
@@ -303,6 +370,28 @@ fn egress_has_registers() {
         let options = DeviceOptions { queues: 1, width, ..options() };
         Case { program: Arc::clone(&program), options, operations: &[1, 2, 3, 14, 15], count: 300, busy }
             .run();
+    }
+}
+
+/// Lookups are counted once for each frame that asks the table, whichever way it came, in all stages; a frame that a parser rejects is
+/// counted by its error, and so is a clone.
+#[test]
+fn lookups_and_parser_errors_are_counted() {
+    for rejects in [false, true] {
+        let mut source = Source::new(&[]);
+        source.look_up();
+        if rejects {
+            source.replace("on_reject continue\n", "");
+        }
+        let program = source.program();
+        let operations = [1, 2, 3, 4, 4, 5, 6, 8, 8, 10, 14, 16, 7];
+        for (ports, width, busy) in [(4, 64, (5, 7)), (3, 256, (8, 8))] {
+            let options = DeviceOptions { ports, width, ..options() };
+            let program = Arc::clone(&program);
+            Case { program, options, operations: &operations, count: 300, busy }.run();
+        }
+        let options = DeviceOptions { numbers: vec![1, 3, 2, 0], ..options() };
+        Case { program, options, operations: &operations, count: 200, busy: (5, 7) }.run();
     }
 }
 

@@ -1,8 +1,8 @@
 //! A device in simulation, with frames at its ports, which software controls by its registers alone.
 
-use super::Reason;
 use super::build::Device;
 use super::cycles::Cycles;
+use super::{Counted, Reason};
 use crate::driver::{Driver, DriverError};
 use crate::groups::{Groups, Sessions};
 use crate::map::{MapError, RegisterAccess, RegisterDevice};
@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 pub struct Bench {
     device: RegisterDevice<Cycles>,
     driver: Driver,
+    counted: Vec<(Counted, (usize, u64))>,
 }
 
 /// A frame that left.
@@ -57,7 +58,7 @@ impl Bench {
         let cycles = Cycles::new(device)?;
         let registers = RegisterDevice::attach(device.register_map().clone(), cycles);
         let registers = registers.map_err(|error| error.to_string())?;
-        Ok(Bench { device: registers, driver: device.driver() })
+        Ok(Bench { device: registers, driver: device.driver(), counted: device.counted().collect() })
     }
 
     /// From now on the inputs of each cycle are kept.
@@ -133,9 +134,25 @@ impl Bench {
 
     /// The drops so far, by reason.
     pub fn drops(&mut self) -> BTreeMap<Reason, u64> {
-        let each = Reason::DROPS.into_iter();
-        let counted = each.map(|reason| (reason, self.get(&format!("drops.{}", reason.name())).unwrap_or(0)));
-        counted.filter(|(_, count)| *count > 0).collect()
+        let mut drops = BTreeMap::new();
+        for (what, count) in self.counted().into_iter().filter(|(_, count)| *count > 0) {
+            let reason = match what {
+                Counted::Drops(reason) => reason,
+                Counted::ParserErrors(_) => Reason::ParserError,
+                _ => continue,
+            };
+            *drops.entry(reason).or_default() += count;
+        }
+        drops
+    }
+
+    /// What was counted so far of lookups and drops.
+    pub fn counted(&mut self) -> BTreeMap<Counted, u64> {
+        let (device, counted) = (&mut self.device, &self.counted);
+        let read = |device: &mut RegisterDevice<Cycles>, (port, word): (usize, u64)| {
+            device.read_word(port, word).map_or(0, |word| word.to_u64_saturating())
+        };
+        counted.iter().map(|(what, at)| (*what, read(device, *at))).collect()
     }
 
     /// As an interrupt asks for: words of queues that software wants to hear of, each with the number of its port.

@@ -5,7 +5,7 @@ use super::clones::{Features, check_parser, parser_of, placed, tail_of};
 use super::control::{Control, Software, quantum_at_start};
 use super::copies::{Copies, Copy, copies};
 use super::facts::{Length, length_use, needed, who_reads_length};
-use super::fate::{Fate, may_drop};
+use super::fate::Fate;
 use super::headers::{Headers, emitted_bytes};
 use super::leave::{Leaving, leave};
 use super::receive::{self, receive};
@@ -13,7 +13,7 @@ use super::report::{DeviceReport, PartsLatency};
 use super::shape::Shape;
 use super::stages::Placed;
 use super::transmit::{Side, fields, transmit};
-use super::{DeviceOptions, Reason};
+use super::{Counted, DeviceOptions};
 use crate::assemble::{View, bank_port};
 use crate::driver::Driver;
 use crate::emit::object;
@@ -135,6 +135,11 @@ impl Device {
     /// Software's part of it, by the numbers of the ports of its registers.
     pub fn driver(&self) -> Driver {
         self.software.driver(&self.units)
+    }
+
+    /// What it counts of lookups and drops, each with the port and the word of its registers that have the number.
+    pub fn counted(&self) -> impl Iterator<Item = (Counted, (usize, u64))> {
+        self.software.counted()
     }
 
     /// What it is like.
@@ -368,6 +373,7 @@ impl<'a> Top<'a> {
             top.connect_again(sides, load, (enters, &leaving));
         }
         top.payload(&receives, &sends);
+        top.count_lookups();
         let Top { mut m, control, ingress, egress, parser, tail, .. } = top;
         let stages = placed(&[Some(&ingress), Some(&egress), parser.as_ref(), tail.as_ref()]);
         let shared = hardware.shared_design().map(|made| import(&mut design, &made));
@@ -583,6 +589,7 @@ impl<'a> Top<'a> {
         self.ingress.connect(m, &given);
         let valid = m.and(header.valid, ready);
         let header = Header { valid, ..header }.later(m, "ingress", stage.placed.latency);
+        self.count_parser_errors(&header);
         Fate::of(self, header)
     }
 
@@ -654,7 +661,6 @@ impl<'a> Top<'a> {
 
     /// Puts copies in the queue of their port, and tells the receiving side what becomes of its slot.
     fn queue(&mut self, receives: &[InstanceId], sends: &[InstanceId], leaving: &Leaving) {
-        let may_drop = Reason::DROPS.map(|reason| may_drop(self, reason));
         let (m, shape) = (&mut self.m, self.shape);
         let Copy { header, port, class, last, .. } = leaving.copy;
         let (mut accepted, mut wanted) = (Vec::new(), Vec::new());
@@ -681,28 +687,8 @@ impl<'a> Top<'a> {
         let asked = m.any(&wanted);
         let not = m.not(kept);
         let full = m.and(asked, not);
-        let queue_full = m.number(4, Reason::QueueFull as u128);
-        let none = m.number(4, 0);
-        let of_queue = m.mux(full, queue_full, none);
-        let reason = m.or(leaving.reason, of_queue);
-        let happened = m.and(header.valid, leaving.is_copy);
-        let (starts_again, clones) = (self.again.is_some(), shape.features.clones());
-        let can_be = |reason: &Reason| match reason {
-            Reason::RecirculationLimit => starts_again,
-            Reason::NoCloneSession => clones,
-            _ => true,
-        };
-        for (drop, may) in Reason::DROPS.into_iter().zip(may_drop).filter(|(drop, _)| can_be(drop)) {
-            let is = m.is(reason, drop as u128);
-            let event = m.and(is, happened);
-            let name = format!("drop_{}", drop.name());
-            let count = match (&leaving.cloned, drop) {
-                (Some(cloned), Reason::QueueFull) => counted_both(m, &name, event, cloned.lost),
-                _ if may => crate::parts::counted(m, &name, event),
-                _ => m.number(32, 0),
-            };
-            self.control.shows(&format!("drops.{}", drop.name()), count);
-        }
+        self.count_drops(leaving, full);
+        let m = &mut self.m;
         let mut ends = m.and(header.valid, last);
         let mut clones = None;
         if let (Some(cloned), Some(of)) = (&leaving.cloned, &leaving.copy.clone) {
@@ -751,16 +737,6 @@ impl<'a> Top<'a> {
             }
         }
     }
-}
-
-/// A counter of two events that may happen in one cycle.
-fn counted_both(m: &mut ModuleBuilder, name: &str, one: NodeId, other: NodeId) -> NodeId {
-    let (register, count) = m.register(&format!("{name}_count"), 32, Some(0));
-    let (one, other) = (m.resize(one, 32), m.resize(other, 32));
-    let next = m.add(count, one);
-    let next = m.add(next, other);
-    m.set_next(register, next);
-    count
 }
 
 /// The role of a slot.

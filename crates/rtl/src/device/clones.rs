@@ -7,6 +7,7 @@ use super::Reason;
 use super::again::Tagged;
 use super::build::{Header, Top};
 use super::control::SESSION_WORDS;
+use super::counts::NOTHING;
 use super::fate::{Fate, asked};
 use super::shape::Shape;
 use super::stages::{From, Placed};
@@ -216,9 +217,6 @@ pub(super) fn turn(top: &mut Top<'_>, fate: &Fate) -> Option<Turn> {
     let stepped = (register, stepped);
     Some(Turn { starts, by_list, reason, decides, last, list, truncate, class, is_clone, session, stepped })
 }
-
-/// The reason of what is no copy at all: that of a session without copies. Nothing counts it.
-const NOTHING: u128 = 15;
 
 impl Turn {
     /// Notes that the first copy was made, until the last is.

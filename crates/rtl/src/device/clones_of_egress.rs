@@ -83,6 +83,8 @@ pub(super) struct Cloned {
     /// There was no room for it.
     pub(super) lost: NodeId,
     pub(super) bank: NodeId,
+    /// The port that its frame came in by first.
+    pub(super) from: NodeId,
 }
 
 impl ClonesWait {
@@ -107,7 +109,7 @@ impl ClonesWait {
         &self,
         m: &mut ModuleBuilder,
         (wants, fate): (NodeId, &mut Fate),
-        waits: u32,
+        (waits, from): (u32, NodeId),
     ) -> Cloned {
         let takes = self.takes;
         let full = m.is(self.count.1, self.depth.into());
@@ -129,7 +131,7 @@ impl ClonesWait {
         let changes = m.xor(kept, takes);
         m.set_enable(count_register, changes);
         let kept_with_frame = crate::parts::later(m, "clone_kept", kept, waits, Some(0));
-        Cloned { kept, kept_with_frame, lost, bank: fate.header.bank }
+        Cloned { kept, kept_with_frame, lost, bank: fate.header.bank, from }
     }
 }
 

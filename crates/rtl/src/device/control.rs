@@ -1,8 +1,9 @@
 //! The registers of a device: one map for the units of all stages and for what the device has itself, at one bus.
 
-use super::DeviceOptions;
+use super::counts::{WIDTH, numbers};
 use super::shape::Shape;
 use super::stages::Placed;
+use super::{Counted, DeviceOptions};
 use crate::assemble::bank_port;
 use crate::driver::Driver;
 use crate::groups::{GROUPS, GroupWords, NODE_WIDTH, NODES, SESSIONS, group_width};
@@ -24,6 +25,8 @@ pub(super) struct Control {
     settings: Vec<Setting>,
     /// What software reads, and what it is called.
     counters: Vec<(String, NodeId)>,
+    /// What numbers count, and the events of each.
+    counts: Vec<(Counted, Vec<NodeId>)>,
     tables: Vec<(SoftwarePort, [RegisterId; 3])>,
 }
 
@@ -52,6 +55,7 @@ impl Control {
             bank_written_register,
             settings: Vec::new(),
             counters: Vec::new(),
+            counts: Vec::new(),
             tables: Vec::new(),
         }
     }
@@ -67,6 +71,14 @@ impl Control {
     /// A number that software reads.
     pub(super) fn shows(&mut self, name: &str, value: NodeId) {
         self.counters.push((name.to_owned(), value));
+    }
+
+    /// Something that happens, which a number counts with all else of it.
+    pub(super) fn counts(&mut self, what: Counted, event: NodeId) {
+        match self.counts.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, events)) => events.push(event),
+            None => self.counts.push((what, vec![event])),
+        }
     }
 
     /// A memory that software writes; gives enable, address and data.
@@ -132,7 +144,11 @@ impl Control {
             let all = m.concat(&pending);
             m.connect(control, "pending", all);
         }
+        let at_once: Vec<u32> = self.counts.iter().map(|(_, events)| events.len() as u32).collect();
+        let counts = numbers(design, &at_once);
+        let counts = m.instance(design, counts, "counts");
         let mut core = Core { m, control, map: &map };
+        core.counts((places.counts, counts), &self.counts);
         core.bank(places.bank, &self, settled);
         for ((port, registers), number) in self.tables.iter().zip(&places.tables) {
             let object = &map.ports[*number];
@@ -147,7 +163,8 @@ impl Control {
         core.settings(places.stations, self.settings.iter().filter(|setting| setting.is_station));
         let counters: Vec<NodeId> = self.counters.iter().map(|(_, value)| *value).collect();
         core.reads(places.counters, &counters);
-        Software { map, places }
+        let counted = self.counts.iter().map(|(what, _)| *what).collect();
+        Software { map, places, counted }
     }
 
     /// The map, and which port is what.
@@ -180,6 +197,7 @@ impl Control {
         let counters = add(own("device", PortKind::Counts, self.counters.len(), WORD, false));
         let stations =
             (stations > 0).then(|| add(own("stations", PortKind::Settings, stations, STATION, true)));
+        let counts = add(own("counts", PortKind::Counts, self.counts.len(), WIDTH, false));
         let mut names = Vec::new();
         let mut next = [0, 0];
         for Setting { name, is_station, .. } in &self.settings {
@@ -191,8 +209,11 @@ impl Control {
         for (address, (name, _)) in (0..).zip(&self.counters) {
             names.push(WordName { name: name.clone(), port: counters, address });
         }
+        for (address, (what, _)) in (0..).zip(&self.counts) {
+            names.push(WordName { name: what.name(&hardware.program), port: counts, address });
+        }
         let map = RegisterMap::new(&hardware.program, ports, &hardware.units, names);
-        (map, Places { reached, bank, tables, settings: Some(settings), stations, counters })
+        (map, Places { reached, bank, tables, settings: Some(settings), stations, counters, counts })
     }
 }
 
@@ -207,6 +228,7 @@ struct Places {
     settings: Option<usize>,
     stations: Option<usize>,
     counters: usize,
+    counts: usize,
 }
 
 /// A device as software has it.
@@ -214,9 +236,16 @@ struct Places {
 pub(super) struct Software {
     pub(super) map: RegisterMap,
     places: Places,
+    counted: Vec<Counted>,
 }
 
 impl Software {
+    /// What numbers count, and where they are: port and word.
+    pub(super) fn counted(&self) -> impl Iterator<Item = (Counted, (usize, u64))> {
+        let port = self.places.counts;
+        (0..).zip(&self.counted).map(move |(address, what)| (*what, (port, address)))
+    }
+
     /// Software's part of it.
     pub(super) fn driver(&self, hardware: &[crate::tables::TableUnit]) -> Driver {
         let reached = self.places.reached.iter().enumerate();
@@ -316,6 +345,19 @@ impl Core<'_> {
             read = self.m.delayed(&format!("bank_read_{cycle}"), read, Some(0));
         }
         self.m.connect(self.control, &self.map.ports[port].port("read_data"), read);
+    }
+
+    fn counts(&mut self, (port, counts): (usize, InstanceId), counted: &[(Counted, Vec<NodeId>)]) {
+        for (number, (_, events)) in counted.iter().enumerate() {
+            let events = self.m.concat(events);
+            self.m.connect(counts, &format!("events{number}"), events);
+        }
+        for what in ["read_enable", "read_address"] {
+            let value = self.of(port, what);
+            self.m.connect(counts, what, value);
+        }
+        let data = self.m.output_of(counts, "read_data");
+        self.m.connect(self.control, &self.map.ports[port].port("read_data"), data);
     }
 
     fn settings<'s>(&mut self, port: Option<usize>, settings: impl Iterator<Item = &'s Setting>) {

@@ -22,8 +22,9 @@ pub(super) struct Leaving {
     pub(super) reason: NodeId,
     /// It goes to its queue.
     pub(super) goes: NodeId,
-    /// Always 1: each entry of the pipeline is a copy.
-    pub(super) is_copy: NodeId,
+    /// The port that it was for in egress, and whether there is such a port and it came there.
+    pub(super) to: NodeId,
+    pub(super) has_port: NodeId,
     pub(super) emitted: NodeId,
     pub(super) emitted_bytes: NodeId,
     pub(super) payload_from: NodeId,
@@ -65,6 +66,19 @@ pub(super) fn leave(top: &mut Top<'_>, copy: Copy, clones: Option<&ClonesWait>) 
     let again = starts_again(top, &copy, &ended);
     let reason = reason(top, &copy, &ended, again.as_ref());
     let m = &mut top.m;
+    let to = copy.port;
+    let mut has_port = vec![copy.is_port, m.is(copy.reason, 0)];
+    if let Some((_, again)) = &again {
+        // What is to start again is dropped where it has no port, but for what the program said before.
+        let asks = m.not(again.asks);
+        let said = m.reduce_or(ended.verdict);
+        let said = m.or(said, ended.dropped);
+        has_port.push(m.or(asks, said));
+    }
+    if let Some(starts) = copy.starts {
+        has_port.push(m.not(starts));
+    }
+    let has_port = m.all(&has_port);
     if let Some((_, again)) = &again {
         let side = m.number(top.shape.port_bits(), top.shape.ports.into());
         copy.port = m.mux(again.asks, side, copy.port);
@@ -72,7 +86,6 @@ pub(super) fn leave(top: &mut Top<'_>, copy: Copy, clones: Option<&ClonesWait>) 
     let again = again.map(|(_, again)| again);
     let fine = m.is(reason, 0);
     let goes = m.and(fine, copy.header.valid);
-    let is_copy = m.number(1, 1);
     let [bits, length, from] = ended.emitted;
     // What starts again without egress is the frame as it came.
     let [length, from] = match copy.starts {
@@ -95,7 +108,20 @@ pub(super) fn leave(top: &mut Top<'_>, copy: Copy, clones: Option<&ClonesWait>) 
     };
     let bytes = m.add_number(bytes, u128::from(top.shape.link.overhead()));
     let (emitted, emitted_bytes, payload_from) = (bits, length, from);
-    Leaving { copy, reason, goes, is_copy, emitted, emitted_bytes, payload_from, bytes, again, most, cloned }
+    Leaving {
+        copy,
+        reason,
+        goes,
+        to,
+        has_port,
+        emitted,
+        emitted_bytes,
+        payload_from,
+        bytes,
+        again,
+        most,
+        cloned,
+    }
 }
 
 /// What egress says of a copy, or what is left of it after a clone.
@@ -164,7 +190,8 @@ fn clone(top: &mut Top<'_>, clones: &ClonesWait, copy: Copy, ended: &mut Ended) 
         return (copy, None);
     };
     let latency = stage.placed.latency;
-    let cloned = clones.push(&mut top.m, (wants, &mut fate), latency);
+    let from = top.tag_of(&copy.header).map_or(copy.header.port, |tag| tag.origin);
+    let cloned = clones.push(&mut top.m, (wants, &mut fate), (latency, from));
     let mut given: BTreeMap<String, NodeId> = BTreeMap::new();
     given.insert("valid".to_owned(), wants);
     given.insert(top.bank_input.clone(), copy.header.bank);

@@ -24,6 +24,7 @@ mod clones;
 mod clones_of_egress;
 mod control;
 mod copies;
+mod counts;
 mod cycles;
 mod facts;
 mod fate;
@@ -39,6 +40,7 @@ mod wire;
 
 pub use bench::{Bench, Decided, Left};
 pub use build::{Device, OWNER};
+pub use counts::Counted;
 pub use report::DeviceReport;
 
 pub use crate::groups::{GROUPS, NODES, SESSIONS};

@@ -1,13 +1,13 @@
 //! The stages of the program within a device: their instances, with the ports that the device does not use as ports of its own.
 
 use super::build::Top;
-use crate::assemble::View;
+use crate::assemble::{View, lookups_of};
 use crate::hardware::{Hardware, Stage};
 use crate::parts::import;
 use crate::shared::shared_port;
 use crate::stage::Output;
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
-use millrace_pipeline::{Intrinsic, Program};
+use millrace_pipeline::{Intrinsic, Program, TableId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A stage of a device.
@@ -52,6 +52,8 @@ pub(super) struct Placed<'a> {
     pub(super) instance: InstanceId,
     /// The names of the objects that software reaches.
     software: Vec<String>,
+    /// Its outputs that say that a lookup has hit or missed, with the table.
+    pub(super) lookups: Vec<(TableId, String)>,
     /// Its ports to units that several stages ask.
     shared: BTreeSet<String>,
     /// Its input ports with their widths, and its output ports.
@@ -76,7 +78,8 @@ impl<'a> Placed<'a> {
         let number = hardware.stages.iter().position(|other| other.part == stage.part);
         let shared = number.map(|number| hardware.shared_ports_of(number)).unwrap_or_default();
         let instance = m.instance(design, module, &stage.part.name());
-        Placed { stage, instance, software, shared, inputs, outputs, zeros: BTreeSet::new() }
+        let lookups = lookups_of(&hardware.units, &stage.dataflow.accesses).collect();
+        Placed { stage, instance, software, lookups, shared, inputs, outputs, zeros: BTreeSet::new() }
     }
 
     /// Whether a port is one by which software reaches an object.
@@ -114,7 +117,8 @@ impl<'a> Placed<'a> {
         let ports = &self.stage.ports;
         for name in &self.outputs {
             let is_used = name == "out_valid" || name == "ready" || ports.outputs.contains(name);
-            if !is_used && !is_elsewhere(name) {
+            let is_counted = self.lookups.iter().any(|(_, port)| port == name);
+            if !is_used && !is_counted && !is_elsewhere(name) {
                 let value = m.output_of(self.instance, name);
                 m.output(&format!("{part}.{name}"), value);
             }
@@ -163,11 +167,14 @@ impl<'a> Placed<'a> {
 
     /// Whether what it says may be that number.
     pub(super) fn may_be(&self, output: Output, number: u64) -> bool {
-        let of = self.stage.dataflow.outputs.iter().find(|(of, _)| *of == output);
-        let values = of.map(|(_, wire)| self.stage.dataflow.graph.values(*wire));
-        match values {
-            None => number == 0,
-            Some(values) => values.is_none_or(|values| values.contains(&number)),
+        self.values(output).is_none_or(|values| values.contains(&number))
+    }
+
+    /// The numbers that what it says may be, if they are known.
+    pub(super) fn values(&self, output: Output) -> Option<&[u64]> {
+        match self.stage.dataflow.outputs.iter().find(|(of, _)| *of == output) {
+            None => Some(&[0]),
+            Some((_, wire)) => self.stage.dataflow.graph.values(*wire),
         }
     }
 }

@@ -1,19 +1,52 @@
 //! What tests of whole devices share: how frames are driven through until all have left.
 
-use millrace_dataplane::{Outcome, Switch};
-use millrace_pipeline::Program;
+use millrace_dataplane::{DropReason, Switch};
 use millrace_pipeline::arbitrary::Rng;
 use millrace_rtl::Objects;
-use millrace_rtl::device::{Bench, Decided, DeviceOptions, Left, Link};
+use millrace_rtl::device::{Bench, Counted, Decided, DeviceOptions, Left, Link, Reason};
 use millrace_state::Effects;
 use std::collections::BTreeMap;
 
-/// Counts what the software has dropped of a frame, by the names that a device has for the reasons.
-pub(crate) fn count_drops(counts: &mut BTreeMap<String, u64>, outcome: &Outcome, program: &Program) {
-    for drop in &outcome.drops {
-        let label = drop.reason.label(program);
-        *counts.entry(label.split(':').next().unwrap_or_default().to_owned()).or_default() += 1;
+/// What the software has counted that devices count, but what is 0.
+pub(crate) fn counted_by(switch: &Switch) -> BTreeMap<Counted, u64> {
+    let mut all = BTreeMap::new();
+    for (table, counts) in switch.program().tables.keys().zip(switch.state().lookup_counts()) {
+        all.insert(Counted::Hits(table), counts.lookups - counts.misses);
+        all.insert(Counted::Misses(table), counts.misses);
     }
+    for (reason, count) in switch.counters().all_drops() {
+        let named = |of: &Reason| of.name() == reason.label(switch.program());
+        let what = match reason {
+            DropReason::ParserError(error) => Counted::ParserErrors(error),
+            other => {
+                Counted::Drops(Reason::DROPS.into_iter().find(named).unwrap_or_else(|| panic!("{other:?}")))
+            }
+        };
+        all.insert(what, count);
+    }
+    for (port, counted) in switch.counters().ports() {
+        all.insert(Counted::DropsFrom(port), counted.rx_drops);
+        all.insert(Counted::DropsTo(port), counted.tx_drops);
+    }
+    all.retain(|_, count| *count > 0);
+    all
+}
+
+/// Compares what a device has counted of lookups and drops with what the software has. Says how many lookups hit and missed, and how many
+/// frames were dropped.
+pub(crate) fn check_counted(what: &str, bench: &mut Bench, software: &Switch) -> [u64; 3] {
+    let mut found = bench.counted();
+    found.retain(|_, count| *count > 0);
+    let wanted = counted_by(software);
+    assert_eq!(found, wanted, "{what}: lookups and drops");
+    let sum = |of: fn(&Counted) -> bool| -> u64 {
+        wanted.iter().filter(|(what, _)| of(what)).map(|(_, count)| count).sum()
+    };
+    [
+        sum(|of| matches!(of, Counted::Hits(_))),
+        sum(|of| matches!(of, Counted::Misses(_))),
+        sum(|of| matches!(of, Counted::Drops(_) | Counted::ParserErrors(_))),
+    ]
 }
 
 /// Cycles in which nothing leaves or is decided until nothing is left: by GMII the longest frame takes 2072 in, and as many out.

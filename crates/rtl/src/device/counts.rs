@@ -1,0 +1,342 @@
+//! What a device counts of lookups and drops: a number of 64 bits each, which never wraps in the life of a device.
+//!
+//! Numbers are words of one memory. What happens is counted in a few bits for each number; one number after the other is *visited*: what
+//! was counted of it since the last visit is added to its word. So a number more takes no sum and no choice of 64 bits. A read of
+//! software is a visit too, so it has all that came before it.
+//!
+//! Events come from registers: nothing that is counted is on a longer path for it.
+
+use super::Reason;
+use super::build::{Header, Top};
+use super::fate::may_drop;
+use super::leave::Leaving;
+use super::stages::{From, Placed};
+use crate::stage::Output;
+use millrace_midend::Verdict;
+use millrace_netlist::{Design, ModuleBuilder, ModuleId, NodeId, address_width};
+use millrace_pipeline::{PacketPath, Program, TableId};
+
+/// What a number of a device counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counted {
+    /// Lookups of a table in which an entry matched.
+    Hits(TableId),
+    /// Those in which none did.
+    Misses(TableId),
+    /// Frames and copies that were dropped for a reason other than [`Reason::ParserError`].
+    Drops(Reason),
+    /// Frames that a parser rejected with this error, by its number in the program.
+    ParserErrors(u16),
+    /// Frames that first came in by the port of this number and were dropped before they had a port to leave by.
+    DropsFrom(u32),
+    /// Frames and copies for the port of this number that were dropped.
+    DropsTo(u32),
+}
+
+impl Counted {
+    /// Its name among the words of registers.
+    pub(super) fn name(self, program: &Program) -> String {
+        match self {
+            Counted::Hits(table) => format!("lookups.{}.hit", program.tables[table].name),
+            Counted::Misses(table) => format!("lookups.{}.miss", program.tables[table].name),
+            Counted::Drops(reason) => format!("drops.{}", reason.name()),
+            Counted::ParserErrors(error) => {
+                let name = program.errors.get(usize::from(error));
+                let error = name.cloned().unwrap_or_else(|| error.to_string());
+                format!("drops.{}.{error}", Reason::ParserError.name())
+            }
+            Counted::DropsFrom(port) => format!("port{port}.rx_drops"),
+            Counted::DropsTo(port) => format!("port{port}.tx_drops"),
+        }
+    }
+}
+
+/// Bits of a number.
+pub(super) const WIDTH: u32 = 64;
+
+/// Cycles between two visits of a number, of so many: three of any five cycles may belong to a read of software, since a read begins five
+/// cycles after the one before it at the earliest ([`crate::map`]).
+fn most_cycles(numbers: u32) -> u32 {
+    3 * numbers + 10
+}
+
+/// The module that has the numbers: of each, how many events may happen in one cycle. There are at least two. Inputs: `events0` and so on,
+/// a bit for each event; `read_enable` with `read_address`. Output: `read_data`, four cycles after the enable.
+///
+/// ```text
+/// cycle of the enable   0      1      2      3      4
+///                              -    visit    -     data     visits in turn go on in cycle 4
+/// ```
+///
+/// A word is read in the cycle of its visit and written in the next one, so two visits of one number are at least two cycles apart.
+pub(super) fn numbers(design: &mut Design, at_once: &[u32]) -> ModuleId {
+    let mut made = ModuleBuilder::new("counts");
+    let m = &mut made;
+    let count = at_once.len() as u32;
+    let bits = address_width(count);
+    let (read, address) = (m.input("read_enable", 1), m.input("read_address", bits));
+
+    // The first round after a reset begins with 0, whatever memory holds, and software reads 0 meanwhile.
+    let (whole_register, is_whole) = m.register("whole", 1, Some(0));
+    let asked = m.and(read, is_whole);
+    let before = m.delayed("read_begins", asked, Some(0));
+    let visits_asked = m.delayed("read_visits", before, Some(0));
+    let after = m.delayed("read_ends", visits_asked, Some(0));
+    let (held_register, held) = m.register("read_of", bits, None);
+    m.set_next(held_register, address);
+    m.set_enable(held_register, read);
+
+    let waits = m.or(before, after);
+    let visits = m.not(waits);
+    let of_software = m.or(waits, visits_asked);
+    let in_turn = m.not(of_software);
+    let (next_register, next) = m.register("next", bits, Some(0));
+    let is_last = m.is(next, u128::from(count - 1));
+    let (more, zero) = (m.add_number(next, 1), m.number(bits, 0));
+    let following = m.mux(is_last, zero, more);
+    m.set_next(next_register, following);
+    m.set_enable(next_register, in_turn);
+    let ends = m.and(in_turn, is_last);
+    let whole = m.or(is_whole, ends);
+    m.set_next(whole_register, whole);
+    let at = m.mux(visits_asked, held, next);
+
+    let counted: Vec<NodeId> = at_once
+        .iter()
+        .zip(0..)
+        .map(|(events, number)| {
+            let events = m.input(&format!("events{number}"), *events);
+            let here = m.is(at, number);
+            let visited = m.and(visits, here);
+            counted(m, (number, count), events, visited)
+        })
+        .collect();
+    let most = counted.iter().map(|value| m.width(*value)).max().unwrap_or(1);
+    let counted: Vec<NodeId> = counted.into_iter().map(|value| m.resize(value, most)).collect();
+
+    let memory = m.memory("numbers", WIDTH, count, Vec::new());
+    let word = m.read(memory, at);
+    let mask = m.repeat(is_whole, WIDTH);
+    let word = m.and(word, mask);
+    let more = m.choose(at, &counted);
+    let word = m.delayed("visited_word", word, None);
+    let more = m.delayed("visited_more", more, None);
+    let place = m.delayed("visited_place", at, None);
+    let visited = m.delayed("visited", visits, Some(0));
+    let more = m.resize(more, WIDTH);
+    let sum = m.add(word, more);
+    m.write(memory, visited, place, sum);
+    let (data_register, data) = m.register("read_word", WIDTH, Some(0));
+    m.set_next(data_register, sum);
+    m.set_enable(data_register, after);
+    m.output("read_data", data);
+    design.add(made.finish())
+}
+
+/// What was counted of a number since it was visited last; in the cycle of a visit, of the cycles before it.
+fn counted(m: &mut ModuleBuilder, (number, count): (u128, u32), events: NodeId, visited: NodeId) -> NodeId {
+    let at_once = m.width(events);
+    let most = at_once * most_cycles(count);
+    let width = u32::BITS - most.leading_zeros();
+    let (register, value) = m.register(&format!("counted{number}"), width, Some(0));
+    let zero = m.number(width, 0);
+    let start = m.mux(visited, zero, value);
+    let next = (0..at_once).fold(start, |sum, event| {
+        let event = m.bit(events, event);
+        let event = m.resize(event, width);
+        m.add(sum, event)
+    });
+    m.set_next(register, next);
+    value
+}
+
+/// The highest reason, of what is no copy at all: a session without copies. Nothing counts it.
+pub(super) const NOTHING: u128 = 15;
+
+impl Top<'_> {
+    /// Counts hits and misses of tables, in all stages.
+    pub(super) fn count_lookups(&mut self) {
+        let stages = [Some(&self.ingress), Some(&self.egress), self.parser.as_ref(), self.tail.as_ref()];
+        for stage in stages.into_iter().flatten() {
+            for (table, port) in &stage.lookups {
+                let found = self.m.output_of(stage.instance, port);
+                let (hit, miss) = (self.m.bit(found, 0), self.m.bit(found, 1));
+                self.control.counts(Counted::Hits(*table), hit);
+                self.control.counts(Counted::Misses(*table), miss);
+            }
+        }
+    }
+
+    /// Counts frames that a parser has rejected, by its error, when ingress has ended. A frame that is rejected makes no copies.
+    pub(super) fn count_parser_errors(&mut self, header: &Header) {
+        let rejects = |placed: &Placed<'_>| placed.may_be(Output::Verdict, Verdict::ParserError as u64);
+        let of_ingress = rejects(&self.ingress).then_some(From::Ingress);
+        let of_clones = self.parser.as_ref().is_some_and(rejects).then_some(From::Parser);
+        let is_clone = self.parser.is_some().then(|| self.tag_of(header)).flatten().map(|tag| tag.path);
+        let is_clone = is_clone.map(|path| self.m.is(path, PacketPath::IngressClone as u128));
+        let (mut errors, mut all) = (Vec::new(), Vec::new());
+        for from in of_ingress.into_iter().chain(of_clones) {
+            errors.extend(self.parser_errors(from));
+            let (verdict, number) =
+                (self.said_by(from, Output::Verdict, 4), self.said_by(from, Output::Number, 32));
+            let m = &mut self.m;
+            let mut rejected = vec![header.valid, m.is(verdict, Verdict::ParserError as u128)];
+            match (from, is_clone) {
+                (From::Ingress, Some(is_clone)) => rejected.push(m.not(is_clone)),
+                (_, is_clone) => rejected.extend(is_clone),
+            }
+            all.push((m.all(&rejected), m.resize(number, 16)));
+        }
+        errors.sort_unstable();
+        errors.dedup();
+        let m = &mut self.m;
+        if errors.is_empty() {
+            let none = m.number(1, 0);
+            return self.control.shows(&format!("drops.{}", Reason::ParserError.name()), none);
+        }
+        let bits = address_width(u32::from(errors.last().copied().unwrap_or(0)) + 1);
+        let choices: Vec<(NodeId, NodeId)> =
+            all.iter().map(|(rejected, number)| (*rejected, m.slice(*number, 0, bits))).collect();
+        let rejected: Vec<NodeId> = all.iter().map(|(rejected, _)| *rejected).collect();
+        let (rejected, number) = (m.any(&rejected), m.one_hot(bits, &choices));
+        let rejected = m.delayed("counted_rejected", rejected, Some(0));
+        let number = m.delayed("counted_error", number, None);
+        for error in errors {
+            let is = self.m.is(number, error.into());
+            let event = self.m.and(rejected, is);
+            self.control.counts(Counted::ParserErrors(error), event);
+        }
+    }
+
+    /// The errors that the parser of a stage may have.
+    fn parser_errors(&mut self, from: From) -> Vec<u16> {
+        let known = self.program.errors.len().min(usize::from(u16::MAX)) as u16;
+        let (placed, _) = self.placed(from);
+        match placed.and_then(|placed| placed.values(Output::Number)) {
+            Some(values) => {
+                let errors = values.iter().filter_map(|value| u16::try_from(*value).ok());
+                errors.filter(|error| *error < known).collect()
+            }
+            None => (0..known).collect(),
+        }
+    }
+
+    /// Counts drops, by reason and by port: where a frame came in first, as long as it has no port to leave by. `full` says that the queue of
+    /// a copy was full.
+    pub(super) fn count_drops(&mut self, leaving: &Leaving, full: NodeId) {
+        let may_drop = Reason::DROPS.map(|reason| may_drop(self, reason));
+        let origin = self.tag_of(&leaving.copy.header).map(|tag| tag.origin);
+        let (m, shape) = (&mut self.m, self.shape);
+        let queue_full = m.number(4, Reason::QueueFull as u128);
+        let none = m.number(4, 0);
+        let of_queue = m.mux(full, queue_full, none);
+        let reason = m.or(leaving.reason, of_queue);
+        let (sent, nothing) = (m.is(reason, Reason::Sent as u128), m.is(reason, NOTHING));
+        let kept = m.or(sent, nothing);
+        let dropped = m.not(kept);
+        let dropped = m.and(leaving.copy.header.valid, dropped);
+        let from = origin.unwrap_or(leaving.copy.header.port);
+        let spent = m.is(reason, Reason::RecirculationLimit as u128);
+        let at_port = m.not(spent);
+        let has_port = m.and(leaving.has_port, at_port);
+
+        let dropped = m.delayed("counted_drop", dropped, Some(0));
+        let reason = m.delayed("counted_reason", reason, None);
+        let has_port = m.delayed("counted_has_port", has_port, None);
+        let from = m.delayed("counted_from", from, None);
+        let to = m.delayed("counted_to", leaving.to, None);
+        let lost = leaving.cloned.as_ref().map(|cloned| {
+            let lost = m.delayed("counted_lost_clone", cloned.lost, Some(0));
+            (lost, m.delayed("counted_from_of_clone", cloned.from, None))
+        });
+        for (drop, may) in Reason::DROPS.into_iter().zip(may_drop) {
+            if drop == Reason::ParserError {
+                continue;
+            }
+            if !may {
+                let never = self.m.number(1, 0);
+                self.control.shows(&Counted::Drops(drop).name(self.program), never);
+                continue;
+            }
+            let is = self.m.is(reason, drop as u128);
+            let event = self.m.and(dropped, is);
+            self.control.counts(Counted::Drops(drop), event);
+            if let (Reason::QueueFull, Some((lost, _))) = (drop, lost) {
+                self.control.counts(Counted::Drops(drop), lost);
+            }
+        }
+        let at_port = self.m.and(dropped, has_port);
+        let before = self.m.not(has_port);
+        let before = self.m.and(dropped, before);
+        for (port, number) in (0..).zip(&shape.numbers) {
+            let (own, other) = (self.m.is(from, port), self.m.is(to, port));
+            let (from, to) = (self.m.and(before, own), self.m.and(at_port, other));
+            self.control.counts(Counted::DropsFrom(*number), from);
+            self.control.counts(Counted::DropsTo(*number), to);
+            if let Some((lost, from)) = lost {
+                let own = self.m.is(from, port);
+                let event = self.m.and(lost, own);
+                self.control.counts(Counted::DropsFrom(*number), event);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millrace_netlist::Simulator;
+    use millrace_pipeline::arbitrary::Rng;
+
+    /// Events in each cycle and reads as close together as there may be: each read has all that happened until the cycle after it was asked.
+    /// A reset begins with 0 again.
+    #[test]
+    fn reads_have_all_that_happened() {
+        for at_once in [&[1, 1][..], &[1, 2, 3, 1, 1], &[1; 40], &[4; 17]] {
+            let mut design = Design::new();
+            numbers(&mut design, at_once);
+            let mut simulator = Simulator::new(&design).unwrap();
+            let input = |name: &str| simulator.input(name).unwrap();
+            let events: Vec<_> = (0..at_once.len()).map(|at| input(&format!("events{at}"))).collect();
+            let (enable, address) = (input("read_enable"), input("read_address"));
+            let data = simulator.output("read_data").unwrap();
+            let mut rng = Rng::new(at_once.len() as u64);
+            for _ in 0..3 {
+                simulator.set_reset(true);
+                simulator.step();
+                simulator.set_reset(false);
+                let mut counted = vec![0; at_once.len()];
+                let (mut reads, mut last) = (Vec::new(), 0);
+                for cycle in 0..6000u64 {
+                    let number = rng.below(at_once.len());
+                    // The first round begins with 0.
+                    let asks = cycle > 100 && cycle >= last + 5 && (cycle % 2000 < 700 || rng.one_in(30));
+                    simulator.set_u64(enable, asks.into());
+                    simulator.set_u64(address, number as u64);
+                    // All of them at times.
+                    let busy = cycle / 500 % 2 == 0;
+                    for ((input, most), counted) in events.iter().zip(at_once).zip(&mut counted) {
+                        let bits = (1u64 << most) - 1;
+                        let now = if busy { bits } else { rng.next_u64() & bits };
+                        simulator.set_u64(*input, now);
+                        *counted += u64::from(now.count_ones());
+                    }
+                    if asks {
+                        (last, reads) = (cycle, vec![(cycle, number, 0)]);
+                    }
+                    for (begun, number, wanted) in &mut reads {
+                        match cycle - *begun {
+                            1 => *wanted = counted[*number],
+                            4 => {
+                                assert_eq!(simulator.get_u64(data), *wanted, "{at_once:?}: {number}, {cycle}")
+                            }
+                            _ => {}
+                        }
+                    }
+                    simulator.step();
+                }
+                assert!(counted.iter().all(|count| *count > 2000), "{counted:?}");
+            }
+        }
+    }
+}
