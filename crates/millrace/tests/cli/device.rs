@@ -39,7 +39,7 @@ fn captures_go_through_a_device() {
     let (wanted, of_engine) = run(&["--engine", "interp"], "interp");
     assert_eq!(sent, wanted);
     assert_eq!((sent[0].len(), sent[1].len()), (3, 3));
-    for counted in ["rx_packets", "rx_bytes", "tx_packets", "tx_bytes"] {
+    for counted in ["rx_packets", "rx_bytes", "rx_drops", "tx_packets", "tx_bytes", "tx_drops"] {
         for port in 0..2 {
             assert_eq!(object["ports"][port][counted], of_engine["ports"][port][counted], "{counted}");
         }

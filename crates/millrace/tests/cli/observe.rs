@@ -214,6 +214,32 @@ fn metrics_have_the_numbers_of_the_run() {
     assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["ingress_drop", "0", "3"]);
 }
 
+/// A simulated device counts what an engine does.
+#[test]
+fn metrics_of_a_device_have_the_numbers_of_an_engine() {
+    let switch = Running::router(&["--engine", "device", "--device", "width=256,queues=1"]);
+    let wanted = [
+        "millrace_port_receive_packets_total{port=\"0\"} 6",
+        "millrace_port_receive_drops_total{port=\"0\"} 3",
+        "millrace_port_transmit_drops_total{port=\"1\"} 0",
+        "millrace_port_transmit_packets_total{port=\"1\"} 3",
+        "millrace_drops_total{reason=\"ingress_drop\"} 3",
+        "millrace_table_lookups_total{table=\"RouterIngress.ipv4_lpm\",result=\"hit\"} 2",
+        "millrace_table_lookups_total{table=\"RouterIngress.ipv4_lpm\",result=\"miss\"} 0",
+        "millrace_table_lookups_total{table=\"RouterIngress.ipv6_lpm\",result=\"hit\"} 1",
+        "millrace_table_lookups_total{table=\"RouterEgress.send_frame\",result=\"hit\"} 3",
+    ];
+    let start = Instant::now();
+    loop {
+        let (_, text) = switch.get("/metrics");
+        match wanted.iter().find(|line| !text.lines().any(|found| found == **line)) {
+            None => break,
+            Some(line) => assert!(start.elapsed() < Duration::from_secs(120), "{line}\n{text}"),
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
 #[test]
 fn captures_are_switched_while_it_runs() {
     let folder = Folder::new("switched");

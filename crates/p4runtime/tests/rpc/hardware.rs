@@ -268,6 +268,57 @@ async fn entries_of_a_device_that_are_not_hit_are_idle() {
     assert_eq!(keys, [source(5, 0).r#match]);
 }
 
+/// What a report tells of lookups, of drops by reason and by port.
+async fn told(device: &Device) -> Told {
+    let control = device.control.clone();
+    let report = tokio::task::spawn_blocking(move || control.report(SOON)).await.unwrap().unwrap();
+    let lookups = report.lookups.iter().map(|counts| [counts.lookups, counts.misses]).collect();
+    let ports = report.ports.iter().map(|port| [port.counters.rx_drops, port.counters.tx_drops]).collect();
+    Told { lookups, drops: report.drops.iter().copied().filter(|(_, count)| *count > 0).collect(), ports }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Told {
+    /// Of each table: all, and those that missed.
+    lookups: Vec<[u64; 2]>,
+    drops: Vec<(DropReason, u64)>,
+    /// Of each port: drops of what came in by it, and of what was for it.
+    ports: Vec<[u64; 2]>,
+}
+
+/// The same frames in the interpreter and in a device: control is told the same lookups and drops.
+#[tokio::test]
+async fn lookups_and_drops_of_a_device_are_those_of_an_engine() {
+    let listen = Listen { address: ([127, 0, 0, 1], 0).into(), tls: None, allow_plaintext: false };
+    let making = Making { engine: millrace_dataplane::EngineKind::Interp, ..Making::default() };
+    let mut both = [at(Place::Simulated), Device::making(listen, making, CPU)];
+    let mut clients = Vec::new();
+    for device in &both {
+        let mut client = ready(device).await;
+        stations(&mut client).await;
+        clients.push(client);
+    }
+    for round in 0..3 {
+        for device in &mut both {
+            for last in [0x77, 0x78 + round] {
+                device.ports[1].send(frame(1, last)).unwrap();
+            }
+            device.ports[0].send(frame(3, 0x77)).unwrap();
+            device.ports[0].send(frame(1, 2)).unwrap();
+            assert_eq!(leaving(device, 1).await, frame(1, 2));
+        }
+        let wanted = told(&both[1]).await;
+        soon("the same counts", async || told(&both[0]).await == wanted).await;
+        let rounds = u64::from(round) + 1;
+        let expected = Told {
+            lookups: vec![[4 * rounds, 3 * rounds], [4 * rounds, rounds]],
+            drops: vec![(DropReason::IngressDrop, 3 * rounds)],
+            ports: vec![[rounds, 0], [2 * rounds, 0], [0, 0]],
+        };
+        assert_eq!(wanted, expected);
+    }
+}
+
 /// What a device has counted since software looked last is there when it is reached again; it is written to as before.
 #[tokio::test]
 async fn a_device_without_a_reset_keeps_its_counts() {
@@ -289,6 +340,10 @@ async fn a_device_without_a_reset_keeps_its_counts() {
         device.ports[0].send(frame(1, 2)).unwrap();
         assert_eq!(leaving(&mut device, 1).await, frame(1, 2));
         assert_eq!(hits(&mut client, 2).await, 6 * (round + 1));
+        let [stations, sources] = told(&device).await.lookups[..] else { panic!() };
+        // Each of 6 frames, and of one in each round before.
+        let frames = 6 * (round as u64 + 1) + round as u64;
+        assert_eq!((stations, sources), ([frames, 0], [frames, 0]), "round {round}");
         let names = client.names();
         let station = names.station(10 + round as u8, names.run("forward", &[&[2]]));
         client.insert(Entity::TableEntry(station)).await.unwrap();
