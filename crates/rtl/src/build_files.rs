@@ -155,9 +155,10 @@ impl<'a> Build<'a> {
             true => "echo 'cells of pins are placed at pins alone: PINS=board.lpf'\n    exit 0".to_owned(),
             false => format!("set -- --lpf {top}.lpf --lpf-allow-unconstrained --out-of-context"),
         };
-        // nextpnr counts its attempts to place a cell up to the square of the number of cells, which 32 bits do not hold from 46341 cells on.
-        let patience = match self.around {
-            Around::Slots(_) => " --placer-heap-cell-placement-timeout 0",
+        // nextpnr counts its attempts to place a cell up to the square of the number of cells, which 32 bits do not hold from 46341 cells on;
+        // and its first router, which takes one wire after the other, hardly ends where much of the device is full.
+        let large = match self.around {
+            Around::Slots(_) => " --placer-heap-cell-placement-timeout 0 --router router2",
             Around::Nothing | Around::Phys(_) => "",
         };
         let script = format!(
@@ -176,7 +177,7 @@ else
     {alone}
 fi
 ${{NEXTPNR:-nextpnr-ecp5}} --${{DEVICE:-um5g-85k}} --package "${{PACKAGE:-CABGA756}}" --speed "${{SPEED:-8}}" --seed "${{SEED:-1}}" \
-    --freq {frequency}{patience} --json {top}.json --report {top}.timing.json --log {top}.nextpnr.log "$@"
+    --freq {frequency}{large} --json {top}.json --report {top}.timing.json --log {top}.nextpnr.log "$@"
 if [ -n "${{PINS:-}}" ]; then
     ${{ECPPACK:-ecppack}} --compress {top}.config {top}.bit
 fi
