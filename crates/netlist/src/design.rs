@@ -97,6 +97,26 @@ impl Module {
 }
 
 impl Module {
+    /// Visits what outputs, enables of registers, memories and instances take: each use of a value that is neither an operand nor what comes
+    /// next in a register.
+    pub(crate) fn taken(&self, mut visit: impl FnMut(PackedOption<NodeId>)) {
+        self.outputs.values().for_each(|output| visit(output.value));
+        self.registers.values().for_each(|register| visit(register.enable));
+        for memory in self.memories.values() {
+            for port in &memory.writes {
+                [port.address, port.data, port.enable].into_iter().for_each(|node| visit(node.into()));
+                visit(port.lanes);
+            }
+            for port in memory.reads.values() {
+                visit(port.address);
+                if let Latency::Clocked { enable } = port.latency {
+                    visit(enable);
+                }
+            }
+        }
+        self.instances.values().flat_map(|instance| &instance.inputs).for_each(|input| visit(*input));
+    }
+
     /// Numbers places in the order of their first use by registers, memories, instances and nodes, and drops those that nothing
     /// uses: the order of the text form.
     pub(crate) fn sort_places(&mut self) {

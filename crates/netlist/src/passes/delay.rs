@@ -34,19 +34,16 @@ pub fn delay_lines(design: &mut Design) {
         let mut m = ModuleBuilder::resume(std::mem::take(module));
         for (registers, chains) in chains {
             let at = address(&mut m, registers);
-            let mut rest = chains.as_slice();
-            for number in 0.. {
-                let mut width = 0;
-                let some = rest.iter().take_while(|chain| {
+            let (mut rest, mut number) = (chains.as_slice(), 0);
+            while let [first, others @ ..] = rest {
+                let mut width = first.width;
+                let more = others.iter().take_while(|chain| {
                     width += chain.width;
                     width <= WIDEST
                 });
-                let (some, others) = rest.split_at(some.count().max(1).min(rest.len()));
-                if some.is_empty() {
-                    break;
-                }
+                let (some, others) = rest.split_at(1 + more.count());
                 memory(&mut m, &format!("waits{registers}_{number}"), (registers, at), some);
-                rest = others;
+                (rest, number) = (others, number + 1);
             }
         }
         *module = super::clean(&m.finish());
@@ -93,24 +90,8 @@ fn uses(module: &Module) -> SecondaryMap<RegisterId, u32> {
         }
     };
     module.nodes.values().for_each(|node| node.op.operands(|operand| using(operand.into())));
-    module.outputs.values().for_each(|output| using(output.value));
-    for register in module.registers.values() {
-        using(register.next);
-        using(register.enable);
-    }
-    for memory in module.memories.values() {
-        for port in &memory.writes {
-            [port.address, port.data, port.enable].into_iter().for_each(|node| using(node.into()));
-            using(port.lanes);
-        }
-        for port in memory.reads.values() {
-            using(port.address);
-            if let Latency::Clocked { enable } = port.latency {
-                using(enable);
-            }
-        }
-    }
-    module.instances.values().flat_map(|instance| instance.inputs.iter()).for_each(|node| using(*node));
+    module.taken(&mut using);
+    module.registers.values().for_each(|register| using(register.next));
     uses
 }
 

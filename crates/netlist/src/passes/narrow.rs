@@ -88,26 +88,11 @@ fn ranges(module: &Module) -> Option<Ranges> {
     for _ in 0..MOST_ROUNDS {
         let before = ranges.registers.clone();
         let mut nodes: SecondaryMap<NodeId, Range> = SecondaryMap::with_capacity(module.nodes.len());
-        let mut all = |node: PackedOption<NodeId>| {
+        module.taken(|node| {
             if let Some(node) = node.expand() {
                 nodes[node] = Range::all(module.width(node));
             }
-        };
-        module.outputs.values().for_each(|port| all(port.value));
-        module.registers.values().for_each(|register| all(register.enable));
-        for memory in module.memories.values() {
-            for port in &memory.writes {
-                [port.address, port.data, port.enable].into_iter().for_each(|node| all(node.into()));
-                all(port.lanes);
-            }
-            for port in memory.reads.values() {
-                all(port.address);
-                if let Latency::Clocked { enable } = port.latency {
-                    all(enable);
-                }
-            }
-        }
-        module.instances.values().flat_map(|instance| &instance.inputs).for_each(|input| all(*input));
+        });
         for (id, register) in &module.registers {
             if let Some(next) = register.next.expand() {
                 nodes[next] = nodes[next].join(ranges.registers[id]);

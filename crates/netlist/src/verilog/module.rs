@@ -135,24 +135,8 @@ impl<'a> ModulePrinter<'a> {
                 self.used[node] = Used::All;
             }
         };
-        module.outputs.values().for_each(|port| used(port.value));
-        for register in module.registers.values() {
-            used(register.next);
-            used(register.enable);
-        }
-        for memory in module.memories.values() {
-            for port in &memory.writes {
-                [port.address, port.data, port.enable].into_iter().for_each(|node| used(node.into()));
-                used(port.lanes);
-            }
-            for port in memory.reads.values() {
-                used(port.address);
-                if let Latency::Clocked { enable } = port.latency {
-                    used(enable);
-                }
-            }
-        }
-        module.instances.values().flat_map(|instance| &instance.inputs).for_each(|input| used(*input));
+        module.taken(&mut used);
+        module.registers.values().for_each(|register| used(register.next));
     }
 
     /// Names of what the module has besides values: first registers, memories and instances, so that they keep theirs.
