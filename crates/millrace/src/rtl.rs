@@ -337,11 +337,11 @@ fn backplane_files(
     let names = |files: &[VerilogFile]| -> Vec<String> { files.iter().map(VerilogFile::file_name).collect() };
     let own = backplane::print(&backplane, device, slot);
     let mut files = vec![("slot_stub.sv".to_owned(), backplane::stub(slot))];
-    if target != Target::Ecp5 {
+    let build = build_chassis(target, &own, printed, period);
+    if build.is_empty() {
         let script = backplane::partial_reconfiguration(&names(&own), &names(printed), slots, period);
         files.push(("chassis_partial.tcl".to_owned(), script));
     }
-    let build = build_chassis(target, &own, printed, period);
     files.extend(build.into_iter().map(|file| (file.name, file.text)));
     let own = own.into_iter().filter(|file| printed.iter().all(|other| other.module != file.module));
     files.extend(own.map(|file| (file.file_name(), file.text)));

@@ -174,6 +174,14 @@ impl ModuleBuilder {
         self.module.registers[register].enable = enable.into();
     }
 
+    /// What a value was in the last cycle before this in which `when` was 1: a register that takes it then.
+    pub fn kept(&mut self, name: &str, value: NodeId, when: NodeId, reset: Option<u128>) -> NodeId {
+        let (register, output) = self.register(name, self.width(value), reset);
+        self.set_next(register, value);
+        self.set_enable(register, when);
+        output
+    }
+
     /// A value one cycle later: a register with that next value.
     pub fn delayed(&mut self, name: &str, value: NodeId, reset: Option<u128>) -> NodeId {
         let (register, output) = self.register(name, self.width(value), reset);

@@ -57,12 +57,7 @@ pub(super) fn filter(m: &mut ModuleBuilder, destination: NodeId, known: NodeId) 
     let group = m.bit(destination, 0);
     let all = m.reduce_and(address);
     let takes = m.any(&[own, group, promiscuous]);
-    let mut kept = |name: &str, value: NodeId| {
-        let (register, kept) = m.register(name, 1, Some(0));
-        m.set_next(register, value);
-        m.set_enable(register, known);
-        kept
-    };
+    let mut kept = |name: &str, value: NodeId| m.kept(name, value, known, Some(0));
     Addressed { wanted: kept("wanted", takes), many: kept("many", group), everyone: kept("everyone", all) }
 }
 

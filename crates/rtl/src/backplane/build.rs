@@ -96,10 +96,21 @@ struct Top<'a> {
 
 /// A port through which software writes words.
 #[derive(Clone, Copy)]
-struct Words {
-    enable: NodeId,
-    address: NodeId,
-    data: NodeId,
+pub(super) struct Words {
+    pub(super) enable: NodeId,
+    pub(super) address: NodeId,
+    pub(super) data: NodeId,
+}
+
+impl Words {
+    /// The inputs of a module for such a port, of that name.
+    pub(super) fn inputs(m: &mut ModuleBuilder, name: &str, count: u32, width: u32) -> Words {
+        Words {
+            enable: m.input(&format!("{name}_write_enable"), 1),
+            address: m.input(&format!("{name}_write_address"), address_width(count)),
+            data: m.input(&format!("{name}_write_data"), width),
+        }
+    }
 }
 
 /// A stream inside the top: what comes, and the instance that takes it.
@@ -108,11 +119,7 @@ type Flow = (Beat, NodeId);
 impl Top<'_> {
     fn build(&mut self) {
         let options = self.options;
-        let rule = Words {
-            enable: self.m.input("rule_write_enable", 1),
-            address: self.m.input("rule_write_address", address_width(RULES)),
-            data: self.m.input("rule_write_data", rule_bits(&options)),
-        };
+        let rule = Words::inputs(&mut self.m, "rule", RULES, rule_bits(&options));
         let map = self.words("map", options.places(), address_width(options.lines()), 0);
         self.make_slots();
         // What leaves the slots, past gates and slices.
@@ -140,16 +147,11 @@ impl Top<'_> {
     /// Registers that software writes through a port of that name.
     fn words(&mut self, name: &str, count: u32, width: u32, reset: u128) -> Vec<NodeId> {
         let m = &mut self.m;
-        let enable = m.input(&format!("{name}_write_enable"), 1);
-        let address = m.input(&format!("{name}_write_address"), address_width(count));
-        let data = m.input(&format!("{name}_write_data"), width);
+        let Words { enable, address, data } = Words::inputs(m, name, count, width);
         let word = |number: u32| {
             let here = m.is(address, number.into());
             let here = m.and(enable, here);
-            let (register, value) = m.register(&format!("{name}{number}"), width, Some(reset));
-            m.set_next(register, data);
-            m.set_enable(register, here);
-            value
+            m.kept(&format!("{name}{number}"), data, here, Some(reset))
         };
         (0..count).map(word).collect()
     }

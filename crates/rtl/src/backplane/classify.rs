@@ -43,12 +43,7 @@ pub(super) fn classify(design: &mut Design, options: &BackplaneOptions, line: u3
     let stays = m.and(waits, goes);
     let waits_next = m.or(comes, stays);
     m.set_next(waits_register, waits_next);
-    let mut kept = |name: &str, value: NodeId| {
-        let (register, kept) = m.register(name, m.width(value), None);
-        m.set_next(register, value);
-        m.set_enable(register, comes);
-        kept
-    };
+    let mut kept = |name: &str, value: NodeId| m.kept(name, value, comes, None);
     let (head, whole) = (kept("head", head), kept("whole", whole));
     let asked = Asked { head, whole, from: from.map(|from| kept("came_from", from)) };
     let Found { known, to, now } = search(&mut m, options, (line, is_link), turn, asked);

@@ -3,7 +3,7 @@
 //! A frame has [`MIN_FRAME`] bits at least, so from one to the next there are some cycles, in each of which a part of the rules is compared,
 //! the first ones first. Memories hold the rules, one for each that is compared in a cycle: a part costs the comparisons of all.
 
-use super::build::place_bits;
+use super::build::{Words, place_bits};
 use super::{BackplaneOptions, RULES};
 use millrace_netlist::{ModuleBuilder, NodeId, RegisterId, address_width};
 
@@ -126,12 +126,7 @@ pub(super) fn search(
         let next = m.mux(turn.takes, zero, more);
         m.set_next(register, next);
     }
-    let mut taken = |name: &str, value: NodeId| {
-        let (register, taken) = m.register(name, m.width(value), None);
-        m.set_next(register, value);
-        m.set_enable(register, turn.takes);
-        taken
-    };
+    let mut taken = |name: &str, value: NodeId| m.kept(name, value, turn.takes, None);
     let (head, whole) = (taken("searched", asked.head), taken("searched_whole", asked.whole));
     let asked = Asked { head, whole, from: asked.from.map(|from| taken("searched_from", from)) };
     let part = turn.part.map(|(_, part)| part);
@@ -207,9 +202,7 @@ fn compared(
 fn rules(m: &mut ModuleBuilder, options: &BackplaneOptions, part: Option<NodeId>) -> Vec<NodeId> {
     let (cycles, width) = (cycles(options), rule_bits(options));
     let in_part = RULES / cycles;
-    let enable = m.input("rule_write_enable", 1);
-    let address = m.input("rule_write_address", address_width(RULES));
-    let data = m.input("rule_write_data", width);
+    let Words { enable, address, data } = Words::inputs(m, "rule", RULES, width);
     let (low, high) = (address_width(in_part), address_width(RULES) - address_width(in_part));
     let number = m.slice(address, 0, low);
     let rule = |at: u32| {
@@ -222,12 +215,7 @@ fn rules(m: &mut ModuleBuilder, options: &BackplaneOptions, part: Option<NodeId>
                 m.write(memory, here, word, data);
                 m.read(memory, part)
             }
-            None => {
-                let (register, value) = m.register(&format!("rule{at}"), width, None);
-                m.set_next(register, data);
-                m.set_enable(register, here);
-                value
-            }
+            None => m.kept(&format!("rule{at}"), data, here, None),
         }
     };
     (0..in_part).map(rule).collect()

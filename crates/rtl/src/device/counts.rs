@@ -82,9 +82,7 @@ pub(super) fn numbers(design: &mut Design, at_once: &[u32]) -> ModuleId {
     let before = m.delayed("read_begins", asked, Some(0));
     let visits_asked = m.delayed("read_visits", before, Some(0));
     let after = m.delayed("read_ends", visits_asked, Some(0));
-    let (held_register, held) = m.register("read_of", bits, None);
-    m.set_next(held_register, address);
-    m.set_enable(held_register, read);
+    let held = m.kept("read_of", address, read, None);
 
     let waits = m.or(before, after);
     let visits = m.not(waits);
@@ -126,9 +124,7 @@ pub(super) fn numbers(design: &mut Design, at_once: &[u32]) -> ModuleId {
     let more = m.resize(more, WIDTH);
     let sum = m.add(word, more);
     m.write(memory, visited, place, sum);
-    let (data_register, data) = m.register("read_word", WIDTH, Some(0));
-    m.set_next(data_register, sum);
-    m.set_enable(data_register, after);
+    let data = m.kept("read_word", sum, after, Some(0));
     m.output("read_data", data);
     design.add(made.finish())
 }

@@ -17,7 +17,7 @@ pub struct Area {
     pub width: u32,
 }
 
-/// Keys that a root compares at most: two levels of nodes with seven keys have as many.
+/// Keys that a root compares at most: about as many as two levels of nodes with seven keys, which it stands for.
 const ROOT_KEYS: u32 = 16;
 
 /// A level of a tree.
