@@ -4,7 +4,7 @@ use super::classify::classify;
 use super::gates::{gate_in, gate_out};
 use super::merge::merge;
 use super::search::{self, rule_bits};
-use super::{BURST, BackplaneOptions, RULES, WAITING};
+use super::{BEAT, BURST, BackplaneOptions, LONGEST, MAX_PORTS, RULES, WAITING};
 use crate::parts::counter;
 use millrace_netlist::blocks::register_slice;
 use millrace_netlist::{
@@ -61,9 +61,10 @@ impl Backplane {
 
     /// The longest time that a frame needs from a port to a slot and back which has no others before it, in cycles.
     pub fn latency(&self) -> u32 {
-        // The queue of beats and decisions (the decision takes two cycles in its queue), a slice to the slot, one from it, one to the port.
+        // The queue of beats and decisions (the decision takes two cycles in its queue), two merges that were idle, a slice to the slot, one
+        // from it, one to the port.
         let head = (search::BYTES * 8).div_ceil(self.options.width);
-        head - 1 + search::latency(&self.options) + 2 + 3
+        head - 1 + search::latency(&self.options) + 2 + 2 + 3
     }
 }
 
@@ -164,10 +165,11 @@ impl Top<'_> {
             let m = &mut self.m;
             let (closed, reset) = (m.bit(gate, 0), m.bit(gate, 1));
             m.output(&format!("slot{number}_reset"), reset);
-            let (register, tokens) = m.register(&format!("tokens{number}"), 32, Some(0));
-            let is_negative = m.bit(tokens, 31);
-            let may = m.not(is_negative);
-            self.slots.push(Slot { closed, may, rate: (register, tokens, rate) });
+            // What its tokens lack of `BURST`, as a negative number: it has tokens while that is not below `-BURST`.
+            let (register, lack) = m.register(&format!("lack{number}"), 32, Some(u128::from(FULL_LACK)));
+            let high = m.slice(lack, ALLOWED_BITS, 32 - ALLOWED_BITS);
+            let may = m.reduce_and(high);
+            self.slots.push(Slot { closed, may, rate: (register, lack, rate) });
         }
     }
 
@@ -186,6 +188,8 @@ impl Top<'_> {
         m.connect_stream(slice, "s", &beat, valid);
         let ready = m.ready_of(slice, "s");
         m.connect_ready(gate, "m", ready);
+        let cut = m.output_of(gate, "cut");
+        counter(m, &format!("slot{slot}_tx{port}_cut"), cut);
         let flow = m.stream_from(slice, "m");
         (slice, flow)
     }
@@ -223,20 +227,25 @@ impl Top<'_> {
             let passes = m.and(*valid, ready);
             taken[place / self.options.ports as usize].push(passes);
         }
-        for (slot, taken) in self.slots.iter().zip(taken) {
-            let (register, tokens, rate) = slot.rate;
+        for (number, (slot, taken)) in self.slots.iter().zip(taken).enumerate() {
+            let (register, lack, rate) = slot.rate;
             let zero = m.number(32, 0);
             let beats = taken.into_iter().fold(zero, |sum, bit| {
                 let bit = m.resize(bit, 32);
                 m.add(sum, bit)
             });
-            let used = m.shl_by(beats, 12);
+            // What a cycle gives and takes is counted in the next one, so that one cycle has one sum.
+            let used = m.shl_by(beats, BEAT.trailing_zeros());
             let rate = m.resize(rate, 32);
-            let more = m.add(tokens, rate);
-            let next = m.sub(more, used);
-            let most = m.number(32, u128::from(BURST * super::BEAT));
-            let is_over = m.lt_signed(most, next);
-            let next = m.mux(is_over, most, next);
+            let more = m.sub(rate, used);
+            let (more_register, more_before) = m.register(&format!("more{number}"), 32, Some(0));
+            m.set_next(more_register, more);
+            let next = m.add(lack, more_before);
+            // More than `BURST` is lost: the lack stays negative.
+            let is_less = m.bit(next, 31);
+            let is_more = m.not(is_less);
+            let mask = m.repeat(is_more, 32);
+            let next = m.or(mask, next);
             m.set_next(register, next);
         }
     }
@@ -284,17 +293,12 @@ impl Top<'_> {
         }
         let all = m.number(self.options.lines(), u128::MAX >> (128 - self.options.lines()));
         m.connect(of, "may", all);
-        let slice = m.instance(self.design, self.modules.slice, &format!("coming{place}"));
-        let (beat, valid) = m.stream_from(of, "m");
-        m.connect_stream(slice, "s", &beat, valid);
-        let ready = m.ready_of(slice, "s");
-        m.connect_ready(of, "m", ready);
         let gate = m.instance(self.design, self.modules.gate_in, &format!("gate_in{place}"));
         m.connect(gate, "closed", self.slots[slot as usize].closed);
-        let (beat, valid) = m.stream_from(slice, "m");
+        let (beat, valid) = m.stream_from(of, "m");
         m.connect_stream(gate, "s", &beat, valid);
         let ready = m.ready_of(gate, "s");
-        m.connect_ready(slice, "m", ready);
+        m.connect_ready(of, "m", ready);
         let output = m.output_stream(&format!("slot{slot}_rx{port}"), self.shape);
         let (beat, valid) = m.stream_from(gate, "m");
         m.drive_stream(&output, &beat, valid);
@@ -340,6 +344,14 @@ impl Top<'_> {
         m.connect_ready(slice, "m", output.ready);
     }
 }
+
+/// Tokens of a slot are from 0 to `BURST` beats while it may send: their lack has so many bits, and all above it are those of its sign.
+const ALLOWED_BITS: u32 = (BURST * BEAT).trailing_zeros();
+/// The lack of a slot without tokens.
+const FULL_LACK: u32 = (BURST * BEAT).wrapping_neg();
+const _: () = assert!((BURST * BEAT).is_power_of_two());
+/// A frame that has begun takes no more tokens than can be counted.
+const _: () = assert!(LONGEST.div_ceil(8) as u64 * MAX_PORTS as u64 * (BEAT as u64) < 1 << 30);
 
 /// Frames of any length pass the queue of a line, whose decision is made of its first beats.
 const _: () = assert!(WAITING >= 8);

@@ -14,6 +14,9 @@
 //! A *gate* at the boundary is open or closed. A closed one takes no signal of the slot, gives it nothing, and has it reset; frames for
 //! the slot are dropped and counted, so they hold nobody up. A frame that was leaving when the gate closed ends with a bad beat. So a slot
 //! can be exchanged while the others run, whatever its signals do meanwhile.
+//!
+//! An open gate trusts its slot no more. Frames for a slot that takes no beats wait in a queue of their own and are dropped where that is
+//! full, a frame that a slot does not continue or end is cut, so the others wait for it for a bounded time only.
 
 mod bench;
 mod build;
@@ -23,6 +26,8 @@ mod merge;
 mod print;
 mod search;
 
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod tests;
 
@@ -44,6 +49,14 @@ pub const WAITING: u32 = 32;
 pub const BEAT: u32 = 1 << 12;
 /// Beats that a slot which was idle may send at once.
 pub const BURST: u32 = 512;
+/// Beats that wait for a port of a slot.
+pub const QUEUE: u32 = 32;
+/// Cycles for which a slot may hold up others within a frame that it does not continue.
+pub const HOLD: u32 = 32;
+/// The cycles after which it may do so for another one.
+pub const REFILL: u32 = 8;
+/// Bytes of the longest frame that a slot may send, rounded up to beats.
+pub const LONGEST: u32 = 16384;
 
 /// How a backplane is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

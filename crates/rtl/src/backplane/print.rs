@@ -61,7 +61,8 @@ fn chassis(shell: &VerilogFile, slot: &VerilogFile, slots: u32) -> VerilogFile {
     for number in 0..slots {
         let value = |port: &VerilogPort| match port.name.as_str() {
             Design::CLOCK => port.name.clone(),
-            Design::RESET => format!("{} | slot{number}_reset", port.name),
+            // From a register of the backplane, which its own reset sets.
+            Design::RESET => format!("slot{number}_reset"),
             name => format!("slot{number}_{name}"),
         };
         let _ = writeln!(text, "    {} slot{number} ({});", slot.module, connected(&slot.ports, &value));

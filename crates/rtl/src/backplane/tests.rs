@@ -11,7 +11,7 @@ const PORTS: u32 = 2;
 /// Bytes of a frame.
 const BYTES: usize = 64;
 
-fn write(sim: &mut Simulator, name: &str, address: u64, word: &Bits) {
+pub(super) fn write(sim: &mut Simulator, name: &str, address: u64, word: &Bits) {
     let port = |what: &str| sim.input(&format!("{name}_write_{what}")).unwrap();
     let (enable, at, data) = (port("enable"), port("address"), port("data"));
     sim.set_u64(enable, 1);

@@ -1,0 +1,258 @@
+//! Slots that do what they want with their signals, and what the others notice of it.
+
+use super::tests::write;
+use super::{BEAT, Backplane, BackplaneOptions, HOLD, LONGEST, Place, QUEUE, REFILL, Rule};
+use millrace_netlist::{SignalId, Simulator};
+use millrace_pipeline::Bits;
+use millrace_pipeline::arbitrary::Rng;
+
+const WIDTH: u32 = 64;
+/// Beats of a frame of slot 1.
+const BEATS: u64 = 8;
+
+/// The signals of a stream, as seen from who is outside.
+struct Stream {
+    data: SignalId,
+    last: SignalId,
+    user: SignalId,
+    valid: SignalId,
+    ready: SignalId,
+}
+
+impl Stream {
+    /// One by which frames come in.
+    fn into(sim: &mut Simulator, name: &str) -> Stream {
+        let input = |what: &str| sim.input(&format!("{name}_{what}")).unwrap();
+        let keep = input("tkeep");
+        let [data, last, user, valid] = ["tdata", "tlast", "tuser", "tvalid"].map(input);
+        let ready = sim.output(&format!("{name}_tready")).unwrap();
+        sim.set_u64(keep, 0xff);
+        Stream { data, last, user, valid, ready }
+    }
+
+    /// One by which they go out.
+    fn out_of(sim: &Simulator, name: &str) -> Stream {
+        let output = |what: &str| sim.output(&format!("{name}_{what}")).unwrap();
+        let [data, last, user, valid] = ["tdata", "tlast", "tuser", "tvalid"].map(output);
+        Stream { data, last, user, valid, ready: sim.input(&format!("{name}_tready")).unwrap() }
+    }
+
+    fn offer(&self, sim: &mut Simulator, data: u64, last: bool) {
+        sim.set_u64(self.data, data);
+        sim.set_u64(self.last, last.into());
+        sim.set_u64(self.user, 0);
+        sim.set_u64(self.valid, 1);
+    }
+
+    /// The beat that passes: its data, whether it ends a frame, and a bad one.
+    fn passing(&self, sim: &mut Simulator) -> Option<(u64, bool, bool)> {
+        let passes = sim.get_u64(self.valid) == 1 && sim.get_u64(self.ready) == 1;
+        passes.then(|| (sim.get_u64(self.data), sim.get_u64(self.last) == 1, sim.get_u64(self.user) == 1))
+    }
+}
+
+/// Two slots of one port, open; frames whose destination ends with `n` go to slot `n`, and both leave by port 0.
+fn backplane() -> Simulator {
+    let options = BackplaneOptions { slots: 2, ports: 1, width: WIDTH };
+    let mut design = Backplane::new(options).unwrap().design().clone();
+    millrace_netlist::passes::optimize(&mut design);
+    let mut sim = Simulator::new(&design).unwrap();
+    for slot in 0..2 {
+        let destination = Some([2, 0, 0, 0, 0, slot as u8]);
+        let rule = Rule { lines: 1, vlan: None, destination, from: None, to: Place { slot, port: 0 } };
+        write(&mut sim, "rule", slot.into(), &rule.word(&options));
+        write(&mut sim, "map", slot.into(), &Bits::new(1, 0));
+        write(&mut sim, "gate", slot.into(), &Bits::new(2, 0));
+    }
+    sim
+}
+
+/// A beat of a frame to a slot; the second one has its number.
+fn beat(number: u64, at: u64) -> u64 {
+    match at {
+        0 => u64::from_le_bytes([2, 0, 0, 0, 0, (number % 2) as u8, 2, 0]),
+        1 => number << 32,
+        _ => 0,
+    }
+}
+
+/// Frames of so many beats to both slots in turn, at the rate of a line, while slot 0 takes beats as it likes: slot 1 gets all of its
+/// frames, and none late. What slot 0 was offered stays until it is taken, and each frame of it is whole, cut, or dropped and counted.
+fn a_slot_takes(beats: u64, mut takes: impl FnMut(u64) -> bool) {
+    let frames = 4800 / beats;
+    let every = beats * 4 / 3 + 1;
+    let mut sim = backplane();
+    let line = Stream::into(&mut sim, "rx0");
+    let slots = [0, 1].map(|slot| Stream::out_of(&sim, &format!("slot{slot}_rx0")));
+    sim.set_u64(slots[1].ready, 1);
+    let begun = sim.cycle();
+    let (mut number, mut at) = (0, 0);
+    let mut got: Vec<(u64, u64)> = Vec::new();
+    let (mut whole, mut cut, mut offered, mut part) = (0, 0, None, Vec::new());
+    while sim.cycle() < begun + frames * every + 200 {
+        let now = sim.cycle() - begun;
+        match number < frames && now >= number * every + at {
+            true => line.offer(&mut sim, beat(number, at), at == beats - 1),
+            false => sim.set_u64(line.valid, 0),
+        }
+        sim.set_u64(slots[0].ready, takes(now).into());
+        if line.passing(&mut sim).is_some() {
+            (number, at) = if at == beats - 1 { (number + 1, 0) } else { (number, at + 1) };
+        }
+        if let Some((data, _, _)) = slots[1].passing(&mut sim)
+            && data >> 32 != 0
+            && data as u32 == 0
+        {
+            got.push((data >> 32, now));
+        }
+        let before = offered.take();
+        if sim.get_u64(slots[0].valid) == 1 {
+            let is = (sim.get_u64(slots[0].data), sim.get_u64(slots[0].last));
+            assert!(before.is_none_or(|before| before == is), "a beat changed before it was taken");
+            match slots[0].passing(&mut sim) {
+                Some((data, last, bad)) => {
+                    part.push(data);
+                    if last {
+                        let number = part.get(1).map_or(0, |data| data >> 32);
+                        let sent: Vec<u64> = (0..beats).map(|at| beat(number, at)).collect();
+                        match bad {
+                            true => assert!(sent.starts_with(&part[..part.len() - 1])),
+                            false => assert_eq!(sent, part),
+                        }
+                        *(if bad { &mut cut } else { &mut whole }) += 1;
+                        part.clear();
+                    }
+                }
+                None => offered = Some(is),
+            }
+        } else {
+            assert!(before.is_none(), "a beat went before it was taken");
+        }
+        sim.step();
+    }
+    let of_slot: Vec<u64> = (0..frames).filter(|number| number % 2 == 1).collect();
+    assert_eq!(got.iter().map(|(number, _)| *number).collect::<Vec<_>>(), of_slot);
+    let late = got.iter().map(|(number, at)| at - number * every).max();
+    assert!(late <= Some(30), "{late:?} cycles");
+    let dropped = sim.output("slot0_rx0_dropped").unwrap();
+    let dropped = sim.get_u64(dropped);
+    let waiting = u64::from(QUEUE) / beats + 1;
+    let all = frames / 2;
+    assert!((all - waiting..=all).contains(&(whole + dropped)), "{whole} whole, {dropped} dropped of {all}");
+    // Frames that fit into the queue are dropped as a whole.
+    assert!(if beats < u64::from(QUEUE) { cut == 0 } else { cut <= dropped }, "{cut} cut");
+}
+
+#[test]
+fn a_slot_that_takes_no_beats_holds_up_nobody() {
+    for beats in [8, 30, 100] {
+        a_slot_takes(beats, |_| true);
+        a_slot_takes(beats, |_| false);
+        for every in [2, 3, 9, 16, 33, 100] {
+            a_slot_takes(beats, |now| now % every == 0);
+            a_slot_takes(beats, |now| now % every != 0);
+            // Takes all for some time, and then nothing.
+            a_slot_takes(beats, |now| now / (every * 10) % 2 == 0);
+        }
+        for seed in 0..8 {
+            let mut rng = Rng::new(seed);
+            a_slot_takes(beats, |_| rng.below(seed as usize + 2) == 0);
+        }
+    }
+}
+
+/// Both slots send to one port, slot 1 a frame each 100 cycles, slot 0 what it likes: a beat, its end or none. All of slot 1 leaves,
+/// whole, and none waits for more than the longest frame and the patience with slot 0.
+fn a_slot_says(mut says: impl FnMut(u64) -> Option<bool>) -> (u64, u64) {
+    const FRAMES: u64 = 120;
+    const EVERY: u64 = 100;
+    let mut sim = backplane();
+    let line = Stream::out_of(&sim, "tx0");
+    sim.set_u64(line.ready, 1);
+    let slots = [0, 1].map(|slot| Stream::into(&mut sim, &format!("slot{slot}_tx0")));
+    let begun = sim.cycle();
+    let longest = u64::from(LONGEST / (WIDTH / 8));
+    let (mut number, mut at, mut left) = (0, 0, 0);
+    let (mut of, mut beats, mut others) = (None, 0, 0);
+    let mut latest = 0;
+    while left < FRAMES {
+        let now = sim.cycle() - begun;
+        assert!(now < FRAMES * (EVERY + longest + 200), "{left} of {number} have left");
+        match number < FRAMES && now >= number * EVERY {
+            true => slots[1].offer(&mut sim, 1 << 63 | number << 8 | at, at == BEATS - 1),
+            false => sim.set_u64(slots[1].valid, 0),
+        }
+        match says(now) {
+            Some(last) => slots[0].offer(&mut sim, 0, last),
+            None => sim.set_u64(slots[0].valid, 0),
+        }
+        if slots[1].passing(&mut sim).is_some() {
+            (number, at) = if at == BEATS - 1 { (number + 1, 0) } else { (number, at + 1) };
+        }
+        if let Some((data, last, bad)) = line.passing(&mut sim) {
+            let is_ours = data >> 63 == 1;
+            assert!(of.is_none_or(|of| of == is_ours), "frames are mixed");
+            if is_ours {
+                assert_eq!((data & !(1 << 63), bad), (left << 8 | beats, false));
+            }
+            (of, beats) = (Some(is_ours), beats + 1);
+            assert!(beats <= longest + 1, "a frame of {beats} beats");
+            if last {
+                (of, beats) = (None, 0);
+                let waited = now.saturating_sub(left * EVERY);
+                if is_ours {
+                    (left, latest) = (left + 1, latest.max(waited));
+                } else {
+                    others += 1;
+                }
+            }
+        }
+        sim.step();
+    }
+    let cut = sim.output("slot0_tx0_cut").unwrap();
+    let cut = sim.get_u64(cut);
+    assert!(cut <= others + 1);
+    // Other frames of slot 1 may have waited before one, too, so one is late by no more than all the frames of slot 0 that left.
+    assert!(latest <= 20 + BEATS + u64::from(HOLD) + longest || others > 1, "{latest}");
+    (cut, latest)
+}
+
+#[test]
+fn a_slot_that_does_not_end_its_frames_holds_up_nobody() {
+    let silence = u64::from(HOLD + HOLD / REFILL) + 30;
+    assert_eq!(a_slot_says(|_| None).0, 0);
+    // One beat, and nothing after it.
+    let (cut, latest) = a_slot_says(|now| (now == 5).then_some(false));
+    assert!(cut == 1 && latest < silence, "{cut}, {latest}");
+    // A beat now and then, and never an end: most of its time is silence.
+    for every in [2, 10, 33, 50] {
+        let (cut, latest) = a_slot_says(|now| (now % every == 0).then_some(false));
+        assert!(cut >= 1 && latest < u64::from(LONGEST / 8) * 2, "{every}: {cut}, {latest}");
+    }
+    // A frame without an end.
+    assert!(a_slot_says(|_| Some(false)).0 >= 1);
+    for seed in 0..6 {
+        let mut rng = Rng::new(seed);
+        a_slot_says(|_| (rng.below(3) == 0).then(|| rng.below(10) == 0));
+    }
+}
+
+/// What a slot has used counts in the long run, also a frame that it begins with its last token: half the rate is half the beats.
+#[test]
+fn rates_hold_in_the_long_run() {
+    let mut sim = backplane();
+    write(&mut sim, "rate", 0, &Bits::new(16, u128::from(BEAT / 2)));
+    let line = Stream::out_of(&sim, "tx0");
+    sim.set_u64(line.ready, 1);
+    let slot = Stream::into(&mut sim, "slot0_tx0");
+    let (mut beats, mut at) = (0u64, 0);
+    let cycles = 20_000;
+    for _ in 0..cycles {
+        slot.offer(&mut sim, 0, at % 100 == 99);
+        at += u64::from(slot.passing(&mut sim).is_some());
+        beats += u64::from(line.passing(&mut sim).is_some());
+        sim.step();
+    }
+    let allowed = cycles / 2..=cycles / 2 + u64::from(super::BURST) + 100;
+    assert!(allowed.contains(&beats), "{beats}");
+}
