@@ -130,6 +130,7 @@ fn frames_leave_in_the_order_of_the_software() {
                         .unwrap();
                 }
             }
+            println!("{discipline:?}, seed {seed}: {left} frames in the order of the software");
         }
     }
 }
@@ -150,6 +151,7 @@ fn shares_are_as_quanta() {
     let (all, quanta) = (sent.iter().sum::<u64>() as f64, QUANTA.iter().sum::<u32>() as f64);
     for (sent, quantum) in sent.iter().zip(QUANTA) {
         let (share, wanted) = (*sent as f64 / all, f64::from(quantum) / quanta);
+        println!("a quantum of {quantum}: {share:.4} of the link, {wanted:.4} wanted");
         assert!((share / wanted - 1.0).abs() < 0.01, "{share} of {wanted}");
     }
 }

@@ -65,7 +65,7 @@ fn lowest(m: &mut ModuleBuilder, value: NodeId) -> NodeId {
 pub(super) mod tests {
     use super::*;
 
-    /// A round robin for four, with a monitor of any one of them, whose output `bad` is 1 when the grant is not one of those who
+    /// A round robin for four, with a monitor of any one of them, whose output `fault` is 1 when the grant is not one of those who
     /// ask, or when that one has waited too long. `who` must not change; a register that keeps its first value sees to that.
     pub(crate) fn monitored() -> Design {
         let mut m = ModuleBuilder::new("monitored_arbiter");
@@ -129,7 +129,7 @@ pub(super) mod tests {
         let several = m.and(grant, less);
         let several = m.reduce_or(several);
         let bad = m.any(&[late, too_many, gap, idle, outside, several]);
-        m.output("bad", bad);
+        m.output("fault", bad);
         let mut design = Design::new();
         design.add(m.finish());
         design

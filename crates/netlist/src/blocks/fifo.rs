@@ -108,7 +108,7 @@ fn after(m: &mut ModuleBuilder, address: NodeId, depth: u32) -> NodeId {
 pub(super) mod tests {
     use super::*;
 
-    /// A queue with a monitor of any one beat, whose output `bad` is 1 in a cycle in which the queue is not as it should be.
+    /// A queue with a monitor of any one beat, whose output `fault` is 1 in a cycle in which the queue is not as it should be.
     ///
     /// Inputs choose when to look: with `pick`, the beat that comes is kept, and the number of beats before it. From then on that
     /// number goes down with each beat that leaves; when it is 0, the beat that leaves has to be the one that was kept. As any beat
@@ -158,7 +158,7 @@ pub(super) mod tests {
         let end = m.add(q.head, low);
         let astray = m.ne(end, q.tail);
         let bad = m.any(&[lost, over, astray]);
-        m.output("bad", bad);
+        m.output("fault", bad);
         let _ = q.output;
         let mut design = Design::new();
         design.add(m.finish());

@@ -3,6 +3,8 @@
 #[cfg(test)]
 pub(super) mod monitor;
 mod receive;
+#[cfg(test)]
+pub(super) mod sent;
 mod transmit;
 
 pub use receive::gmii_receive;

@@ -2,6 +2,8 @@
 
 #[cfg(test)]
 pub(super) mod monitor;
+#[cfg(test)]
+pub(super) mod taken;
 
 use crate::*;
 

@@ -173,7 +173,7 @@ pub fn avalon_mm(design: &mut Design, address: u32) -> ModuleId {
 pub(super) mod tests {
     use super::*;
 
-    /// A slave of AXI4-Lite with a monitor, whose output `bad` is 1 when it is not so that each address and each data of a write, and
+    /// A slave of AXI4-Lite with a monitor, whose output `fault` is 1 when it is not so that each address and each data of a write, and
     /// each address of a read, has one answer; when an answer goes away or changes before it is taken; when a write has another address
     /// than the one that came; or when a read gives something else than its register.
     pub(crate) fn monitored() -> Design {
@@ -217,7 +217,7 @@ pub(super) mod tests {
             wrong.push(m.and(has, other));
         }
         let bad = m.any(&wrong);
-        m.output("bad", bad);
+        m.output("fault", bad);
         let mut design = Design::new();
         design.add(m.finish());
         design

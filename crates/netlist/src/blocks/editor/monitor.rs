@@ -1,6 +1,6 @@
-//! An editor with a monitor of its stream, whose output `bad` is 1 when a beat is not what it should be.
+//! An editor with a monitor of its stream, whose output `fault` is 1 when a beat is not what it should be.
 
-use super::super::mac::monitor::{input, output};
+use super::super::mac::monitor::{input, kept_from_start, output};
 use super::{EditorShape, edit};
 use crate::*;
 
@@ -22,19 +22,9 @@ pub(crate) fn monitored() -> Design {
     let mut rules = Vec::new();
 
     // The memory, as it is in the first cycle, and what it gives.
-    let (started_register, started) = m.register("started", 1, Some(0));
-    let one = m.number(1, 1);
-    m.set_next(started_register, one);
-    let fixed = |m: &mut ModuleBuilder, name: &str, width: u32| {
-        let now = m.input(name, width);
-        let (register, kept) = m.register(&format!("kept_{name}"), width, Some(0));
-        let value = m.mux(started, kept, now);
-        m.set_next(register, value);
-        value
-    };
-    let bytes = fixed(&mut m, "bytes", 8 * MEMORY);
-    let length = fixed(&mut m, "length", PLACE);
-    let is_bad = fixed(&mut m, "is_bad", 1);
+    let bytes = kept_from_start(&mut m, "bytes", 8 * MEMORY);
+    let length = kept_from_start(&mut m, "length", PLACE);
+    let is_bad = kept_from_start(&mut m, "is_bad", 1);
     let (some, most) = (m.reduce_or(length), m.number(PLACE, MEMORY.into()));
     rules.extend([some, m.le(length, most)]);
     let (read, word) = (output(&m, "read"), output(&m, "word"));
@@ -62,7 +52,7 @@ pub(crate) fn monitored() -> Design {
         // How many bytes the last word has less than all is of no meaning in another one.
         let is_last = m.bit(kept.1, 17);
         let mask = {
-            let ones = m.number(16, 0xffff);
+            let (one, ones) = (m.number(1, 1), m.number(16, 0xffff));
             m.concat(&[one, one, is_last, ones])
         };
         let differs = m.xor(stored, kept.1);
@@ -106,7 +96,7 @@ pub(crate) fn monitored() -> Design {
     let fine = m.and(holds, before);
     m.set_next(register, fine);
     let bad = m.and(fine, wrong);
-    m.output("bad", bad);
+    m.output("fault", bad);
     let mut design = Design::new();
     design.add(m.finish());
     design

@@ -1,4 +1,4 @@
-//! The receiving half with a monitor of its stream, whose output `bad` is 1 when the stream breaks a rule.
+//! The receiving half with a monitor of its stream, whose output `fault` is 1 when the stream breaks a rule.
 
 use super::super::mac::monitor::{beat_faults, input, output, register};
 use super::START;
@@ -94,7 +94,7 @@ pub(crate) fn monitored() -> Design {
     let broken_off = m.not(kept);
     wrong.push(m.and(open, broken_off));
     let bad = m.any(&wrong);
-    m.output("bad", bad);
+    m.output("fault", bad);
     let mut design = Design::new();
     design.add(std::mem::replace(m, ModuleBuilder::new("")).finish());
     design

@@ -17,7 +17,7 @@ use crate::*;
 /// The width is no power of two from 64 to 512.
 pub fn gmii_transmit(design: &mut Design, width: u32) -> ModuleId {
     assert!(width.is_power_of_two() && (64..=512).contains(&width), "beats of 64 to 512 bits");
-    once(design, format!("gmii_transmit_{width}"), |m| transmit(m, width))
+    once(design, format!("gmii_transmit_{width}"), |m| transmit(m, width, LEAST))
 }
 
 /// Bytes that a frame has at least, with its check sequence.
@@ -53,7 +53,8 @@ struct Word {
     left: NodeId,
 }
 
-fn transmit(m: &mut ModuleBuilder, width: u32) {
+/// One whose frames have at least so many bytes.
+pub(super) fn transmit(m: &mut ModuleBuilder, width: u32, least: u128) {
     let input = m.input_stream("s", StreamShape::frames(width, 1));
     let word = Word::new(m, width);
     let names = ["preamble", "body", "padding", "check", "gap", "draining"];
@@ -81,7 +82,7 @@ fn transmit(m: &mut ModuleBuilder, width: u32) {
     let ends = m.all(&[body, word.ends, word.is_last]);
     let (length_register, length) = m.register("length", 16, None);
     let octets = m.add_number(length, 1);
-    let least = m.number(16, LEAST);
+    let least = m.number(16, least);
     let short = m.lt(octets, least);
     let enough = m.not(short);
     let at_end = m.or(ends, padding);

@@ -49,3 +49,36 @@ pub(in crate::blocks) fn beat_faults(
     let marked = m.and(user, not_last);
     vec![early, empty, gap, marked]
 }
+
+/// A register of a monitor that is set by events.
+pub(in crate::blocks) struct Kept {
+    register: RegisterId,
+    pub(in crate::blocks) value: NodeId,
+}
+
+impl Kept {
+    /// One that is 0 at first.
+    pub(in crate::blocks) fn new(m: &mut ModuleBuilder, name: &str, width: u32) -> Kept {
+        let (register, value) = m.register(name, width, Some(0));
+        Kept { register, value }
+    }
+
+    /// What it takes, and when; gives its value.
+    pub(in crate::blocks) fn set(&self, m: &mut ModuleBuilder, next: NodeId, when: NodeId) -> NodeId {
+        m.set_next(self.register, next);
+        m.set_enable(self.register, when);
+        self.value
+    }
+}
+
+/// Any value, the same one in all cycles: that of an input in the first.
+pub(in crate::blocks) fn kept_from_start(m: &mut ModuleBuilder, name: &str, width: u32) -> NodeId {
+    let now = m.input(name, width);
+    let (started_register, started) = m.register(&format!("{name}_started"), 1, Some(0));
+    let one = m.number(1, 1);
+    m.set_next(started_register, one);
+    let (register, kept) = m.register(&format!("{name}_kept"), width, Some(0));
+    let value = m.mux(started, kept, now);
+    m.set_next(register, value);
+    value
+}

@@ -1,4 +1,4 @@
-//! A scheduler with a monitor, whose output `bad` is 1 in a cycle in which the scheduler is not as it should be.
+//! A scheduler with a monitor, whose output `fault` is 1 in a cycle in which the scheduler is not as it should be.
 
 use super::*;
 
@@ -72,7 +72,7 @@ pub(crate) fn monitored(discipline: Option<Discipline>) -> Design {
         _ => {}
     }
     let bad = m.any(&wrong);
-    m.output("bad", bad);
+    m.output("fault", bad);
     let mut design = Design::new();
     design.add(std::mem::replace(m, ModuleBuilder::new("")).finish());
     design

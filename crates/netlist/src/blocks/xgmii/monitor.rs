@@ -1,4 +1,4 @@
-//! The receiving half with a monitor of its stream, whose output `bad` is 1 when the stream breaks a rule.
+//! The receiving half with a monitor of its stream, whose output `fault` is 1 when the stream breaks a rule.
 
 use super::super::mac::monitor::{beat_faults, next, output, register};
 use super::receive::receive;
@@ -47,7 +47,7 @@ pub(crate) fn monitored() -> Design {
     let closed = m.not(open);
     wrong.push(m.and(tail, closed));
     let bad = m.any(&wrong);
-    m.output("bad", bad);
+    m.output("fault", bad);
     let mut design = Design::new();
     design.add(m.finish());
     design

@@ -28,7 +28,7 @@ struct Step {
     shift: NodeId,
 }
 
-fn transmit(m: &mut ModuleBuilder) {
+pub(super) fn transmit(m: &mut ModuleBuilder) {
     let input = m.input_stream("s", StreamShape::frames(64, 1));
     let (sending_register, sending) = m.register("sending", 1, Some(0));
     let (padding_register, padding) = m.register("padding", 1, Some(0));
