@@ -61,10 +61,10 @@ impl Backplane {
 
     /// The longest time that a frame needs from a port to a slot and back which has no others before it, in cycles.
     pub fn latency(&self) -> u32 {
-        // The queue of beats and decisions (the decision takes two cycles in its queue), two merges that were idle, a slice to the slot, one
-        // from it, one to the port.
+        // The queue of beats and decisions (the decision takes two cycles in its queue), two merges that were idle, the queue to the slot, two
+        // slices from it, one to the port.
         let head = (search::BYTES * 8).div_ceil(self.options.width);
-        head - 1 + search::latency(&self.options) + 2 + 2 + 3
+        head - 1 + search::latency(&self.options) + 2 + 2 + 4
     }
 }
 

@@ -2,6 +2,7 @@
 //! the slot cannot hold up others: a line never waits for it to take a frame, and a frame of it ends.
 
 use super::{HOLD, LONGEST, QUEUE, REFILL};
+use millrace_netlist::blocks::register_slice;
 use millrace_netlist::{Beat, Design, ModuleBuilder, ModuleId, NodeId, StreamShape, address_width};
 
 /// Frames to a slot: stream `s` in, `m` out to the slot, by way of a queue of [`QUEUE`] beats. It always takes a beat, so that the slot
@@ -75,7 +76,7 @@ pub(super) fn gate_in(design: &mut Design, shape: StreamShape) -> ModuleId {
     m.set_next(begin_register, begin_next);
     m.set_enable(begin_register, ends);
 
-    let is_some = m.reduce_or(waiting);
+    let is_some = m.ne(head, tail);
     let valid = m.and(is_some, open);
     let at = m.slice(head, 0, address);
     let bits = m.read(memory, at);
@@ -99,17 +100,26 @@ pub(super) fn gate_in(design: &mut Design, shape: StreamShape) -> ModuleId {
 /// [`patience`] has, or that is longer than [`LONGEST`], ends with a beat that is marked as bad; `cut` is 1 then. What the slot says up to
 /// the end of that frame is nothing to anybody.
 pub(super) fn gate_out(design: &mut Design, shape: StreamShape) -> ModuleId {
+    let slice = register_slice(design, shape);
     let mut m = ModuleBuilder::new("gate_out");
     let closed = m.input("closed", 1);
-    let input = m.input_stream("s", shape);
+    let slot = m.input_stream("s", shape);
     let output = m.output_stream("m", shape);
+    let open = m.not(closed);
+    // What the slot is told comes from a register: what is before and after it has the whole cycle. Nothing comes in while the gate is
+    // closed, and what is there goes.
+    let slice = m.instance(design, slice, "said");
+    let says = m.and(slot.valid, open);
+    m.connect_stream(slice, "s", &slot.beat, says);
+    let ready = m.ready_of(slice, "s");
+    m.set_ready(&slot, ready);
+    let (said, there) = m.stream_from(slice, "m");
     // Within a frame that passes, and within one that was cut.
     let (within_register, within) = m.register("within", 1, Some(0));
     let (dropping_register, dropping) = m.register("dropping", 1, Some(0));
-    let open = m.not(closed);
     let live = m.not(dropping);
-    let of_slot = m.all(&[input.valid, open, live]);
-    let silent = m.not(input.valid);
+    let of_slot = m.all(&[there, open, live]);
+    let silent = m.not(there);
     let stalls = m.all(&[within, silent, output.ready]);
     let is_over = patience(&mut m, stalls);
     let gives_up = m.and(is_over, silent);
@@ -122,7 +132,7 @@ pub(super) fn gate_out(design: &mut Design, shape: StreamShape) -> ModuleId {
     let cuts = m.any(&[is_gone, gives_up, is_long]);
     let cuts = m.and(within, cuts);
     let valid = m.or(of_slot, cuts);
-    let bits = m.beat_bits(&input.beat);
+    let bits = m.beat_bits(&said);
     let bad = bad_end(&mut m, shape);
     let bits = m.mux(cuts, bad, bits);
     let beat: Beat = m.bits_beat(shape, bits);
@@ -143,11 +153,10 @@ pub(super) fn gate_out(design: &mut Design, shape: StreamShape) -> ModuleId {
     // The rest of a frame that was cut is taken, but in the cycle of the cut nothing is.
     let uncut = m.not(cuts);
     let taken = m.and(output.ready, uncut);
-    let taken = m.or(taken, dropping);
-    let ready = m.and(open, taken);
-    m.set_ready(&input, ready);
+    let taken = m.any(&[taken, dropping, closed]);
+    m.connect_ready(slice, "m", taken);
     let cut = m.all(&[cuts, passes]);
-    let own_end = m.all(&[input.valid, input.beat.last.unwrap_or(closed)]);
+    let own_end = m.all(&[there, said.last.unwrap_or(closed)]);
     let goes_on = m.not(own_end);
     let stays = m.and(dropping, goes_on);
     let is_there = m.not(is_gone);
