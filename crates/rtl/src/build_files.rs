@@ -155,10 +155,9 @@ impl<'a> Build<'a> {
             true => "echo 'cells of pins are placed at pins alone: PINS=board.lpf'\n    exit 0".to_owned(),
             false => format!("set -- --lpf {top}.lpf --lpf-allow-unconstrained --out-of-context"),
         };
-        // nextpnr counts its attempts to place a cell up to the square of the number of cells, which 32 bits do not hold from 46341 cells on;
-        // and its first router, which takes one wire after the other, hardly ends where much of the device is full.
+        // nextpnr counts its attempts to place a cell up to the square of the number of cells, which 32 bits do not hold from 46341 cells on.
         let large = match self.around {
-            Around::Slots(_) => " --placer-heap-cell-placement-timeout 0 --router router2",
+            Around::Slots(_) => " --placer-heap-cell-placement-timeout 0",
             Around::Nothing | Around::Phys(_) => "",
         };
         let script = format!(
@@ -166,7 +165,7 @@ impl<'a> Build<'a> {
 # Synthesis, placement and routing of {top} for an ECP5, by Yosys and nextpnr.
 #
 #   PINS=board.lpf   the pins of the board (LOCATE COMP, IOBUF PORT); without it nothing is connected to pins, and no bitstream is made
-#   DEVICE=um5g-85k PACKAGE=CABGA756 SPEED=8 SEED=1 YOSYS=yosys NEXTPNR=nextpnr-ecp5 ECPPACK=ecppack
+#   DEVICE=um5g-85k PACKAGE=CABGA756 SPEED=8 SEED=1 ROUTER=router1 YOSYS=yosys NEXTPNR=nextpnr-ecp5 ECPPACK=ecppack
 set -eu
 cd "$(dirname "$0")"
 ${{YOSYS:-yosys}} -q -l {top}.yosys.log -p "{made}tee -o {top}.stat stat; write_json {top}.json"
@@ -177,7 +176,7 @@ else
     {alone}
 fi
 ${{NEXTPNR:-nextpnr-ecp5}} --${{DEVICE:-um5g-85k}} --package "${{PACKAGE:-CABGA756}}" --speed "${{SPEED:-8}}" --seed "${{SEED:-1}}" \
-    --freq {frequency}{large} --json {top}.json --report {top}.timing.json --log {top}.nextpnr.log "$@"
+    --router "${{ROUTER:-router1}}" --freq {frequency}{large} --json {top}.json --report {top}.timing.json --log {top}.nextpnr.log "$@"
 if [ -n "${{PINS:-}}" ]; then
     ${{ECPPACK:-ecppack}} --compress {top}.config {top}.bit
 fi
