@@ -1,4 +1,4 @@
-//! What holds of the blocks in every run: Yosys proves by induction that a monitor never sees anything wrong.
+//! What holds of the blocks in every run: Yosys proves that a monitor never sees anything wrong, by induction or for the first cycles.
 
 use super::Discipline;
 use crate::{Design, ModuleId, Op, verilog};
