@@ -22,7 +22,7 @@ pub use fifo::fifo;
 pub use gmii::{gmii_receive, gmii_transmit};
 pub use mac::{RECEIVE_COUNTERS, TRANSMIT_COUNTERS};
 pub use registers::{avalon_mm, axi4_lite};
-pub use scheduler::{Discipline, scheduler};
+pub use scheduler::{Discipline, SETTLES, scheduler};
 pub use slice::register_slice;
 pub use xgmii::{xgmii_receive, xgmii_transmit};
 

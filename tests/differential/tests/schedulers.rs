@@ -1,6 +1,6 @@
 //! The scheduler of hardware next to those of the traffic manager: the same frame at each choice, whatever comes in between.
 
-use millrace_netlist::blocks::{Discipline, scheduler};
+use millrace_netlist::blocks::{Discipline, SETTLES, scheduler};
 use millrace_netlist::{Design, SignalId, Simulator};
 use millrace_pipeline::arbitrary::Rng;
 use millrace_traffic::{Arrival, Egress, Handle, Kind, Next, Node, Plan, Port, Queue, Share};
@@ -45,6 +45,9 @@ struct Hardware {
     outputs: [SignalId; 2],
     counts: Vec<SignalId>,
     queues: Vec<VecDeque<(u32, u32)>>,
+    is_deficit: bool,
+    /// Cycles for which there was no choice though frames waited.
+    idle: u32,
 }
 
 impl Hardware {
@@ -65,7 +68,8 @@ impl Hardware {
             simulator.set_u64(signal, quantum.into());
         }
         let queues = vec![VecDeque::new(); QUEUES];
-        Hardware { simulator, lengths, enqueue, class, take, outputs, counts, queues }
+        let is_deficit = discipline == Discipline::Deficit;
+        Hardware { simulator, lengths, enqueue, class, take, outputs, counts, queues, is_deficit, idle: 0 }
     }
 
     /// A cycle: what leaves, then what comes.
@@ -81,7 +85,11 @@ impl Hardware {
             assert_eq!(self.simulator.get_u64(*count), queue.len() as u64);
         }
         let valid = self.simulator.get_u64(self.outputs[0]) != 0;
-        assert_eq!(valid, self.queues.iter().any(|queue| !queue.is_empty()));
+        let waits = self.queues.iter().any(|queue| !queue.is_empty());
+        // A choice by deficits takes some cycles after each frame, and after the first one of a queue.
+        self.idle = if waits && !valid { self.idle + 1 } else { 0 };
+        let most = if self.is_deficit { (QUEUES as u32 + 1) * SETTLES } else { 0 };
+        assert!(self.idle <= most && (waits || !valid), "no choice for {} cycles", self.idle);
         let choice = self.simulator.get_u64(self.outputs[1]) as usize;
         self.simulator.step();
         let left = (take && valid).then(|| {
@@ -141,11 +149,14 @@ fn shares_are_as_quanta() {
     let mut hardware = Hardware::new(Discipline::Deficit);
     let mut rng = Rng::new(1);
     let mut sent = [0u64; QUEUES];
-    for packet in 0..30_000 {
+    let mut left = 0;
+    while left < 30_000 {
         let shortest = (0..QUEUES).min_by_key(|at| hardware.queues[*at].len()).unwrap();
-        let left = hardware.step(packet > 400, Some((shortest, packet, length(&mut rng))));
-        if let Some((class, _, length)) = left {
+        let is_full = hardware.queues[shortest].len() > 100;
+        let comes = (!is_full).then(|| (shortest, 0, length(&mut rng)));
+        if let Some((class, _, length)) = hardware.step(is_full || left > 0, comes) {
             sent[class] += u64::from(length + OVERHEAD);
+            left += 1;
         }
     }
     let (all, quanta) = (sent.iter().sum::<u64>() as f64, QUANTA.iter().sum::<u32>() as f64);

@@ -144,6 +144,10 @@ fn faults_are_found() {
             (Some(Discipline::RoundRobin), "ring0"),
             (Some(Discipline::Deficit), "given"),
             (Some(Discipline::Deficit), "filled1"),
+            (Some(Discipline::Deficit), "looked_has"),
+            (Some(Discipline::Deficit), "compared_covered"),
+            (Some(Discipline::Deficit), "turn_passes"),
+            (Some(Discipline::Deficit), "age"),
         ] {
             let broken = stuck(super::scheduler::tests::monitored(discipline), register);
             assert!(prove(&broken).is_err(), "{discipline:?} {register}");

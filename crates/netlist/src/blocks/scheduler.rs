@@ -3,6 +3,10 @@
 use super::once;
 use crate::*;
 
+/// Cycles from a change of the ring or of a deficit to the choice of deficit round robin: one for the deficits with their quanta, one for
+/// the comparison, one for what the choice leaves.
+pub const SETTLES: u32 = 3;
+
 /// How a scheduler orders queues: the values of its input `mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
@@ -20,10 +24,13 @@ pub enum Discipline {
 ///
 /// Queues that have frames stand in a ring, in which one that becomes ready comes last. In round robin the first sends and goes to the
 /// end. In deficit round robin the first gets its quantum once a turn and sends while its deficit covers the frame at its head; then it
-/// goes to the end. With quanta of at least the longest frame the second is covered whenever the first is not, so a choice takes a
-/// cycle; with a smaller quantum it sends all the same, and its deficit ends at 0. A queue that runs empty loses its deficit.
+/// goes to the end. With quanta of at least the longest frame the second is covered whenever the first is not, so there is always a
+/// choice; with a smaller quantum it sends all the same, and its deficit ends at 0. A queue that runs empty loses its deficit.
 ///
-/// Within a cycle the choice comes first, then the new frame: what comes in a cycle is not chosen in it.
+/// Within a cycle the choice comes first, then the new frame: what comes in a cycle is not chosen in it. In deficit round robin the sums
+/// and comparisons of a choice have [`SETTLES`] cycles: `valid` is 1 when for so long no queue has sent or has got its first frame. The
+/// lengths of queues that have frames have to be right when `countN` is, and quanta change rarely: what was computed with the one before
+/// may count once more.
 ///
 /// # Panics
 /// `queues` is 0 or more than 16.
@@ -68,6 +75,9 @@ struct Scheduled {
     /// The first of the ring has had its quantum in this turn.
     given: NodeId,
     sends: NodeId,
+    /// Cycles since the last change, up to [`SETTLES`], and what is in the stages of the choice.
+    age: NodeId,
+    stages: Stages,
 }
 
 /// The queues that have frames, in the order of their turns.
@@ -111,14 +121,35 @@ impl Ring {
     }
 }
 
+/// What the choice of deficit round robin is made of, in the order in which it is known.
+#[cfg_attr(not(test), allow(dead_code))]
+struct Stages {
+    looked: Looked,
+    compared: Compared,
+    turn: Turn,
+}
+
+/// The first and the second of the ring: what they may send, and the frames at their heads.
+struct Looked {
+    has: NodeId,
+    quantum: NodeId,
+    length: NodeId,
+    other_has: NodeId,
+    other_length: NodeId,
+}
+
+/// Whether the first may send its frame, and what it has with another quantum.
+struct Compared {
+    covered: NodeId,
+    again: NodeId,
+}
+
 /// What a choice of deficit round robin is.
 struct Turn {
-    choice: NodeId,
+    /// The first gives its turn away, and the second sends.
+    passes: NodeId,
     /// The deficit of the choice after it has sent.
     left: NodeId,
-    /// The first gives its turn away, with this deficit.
-    passes: NodeId,
-    kept: NodeId,
 }
 
 fn schedule(m: &mut ModuleBuilder, of: &Asked, count_bits: u32) -> Scheduled {
@@ -142,7 +173,12 @@ fn schedule(m: &mut ModuleBuilder, of: &Asked, count_bits: u32) -> Scheduled {
     let is_deficit = m.is(mode, Discipline::Deficit as u128);
 
     let values: Vec<NodeId> = deficits.iter().map(|(_, value)| *value).collect();
-    let turn = deficit_turn(m, &ring, given, (&values, &of.quanta, &of.lengths));
+    // Each stage reads those before it, which stay as they are until something changes.
+    let looked = Looked::of(m, &ring, given, (&values, &of.quanta, &of.lengths)).registered(m);
+    let compared = looked.compare(m).registered(m);
+    let turn = looked.turn(m, &compared, &ring).registered(m);
+    let second = ring.entries.get(1).copied().unwrap_or(ring.entries[0]);
+    let by_deficit = m.mux(turn.passes, second, ring.entries[0]);
     let highest: Vec<(NodeId, NodeId)> = (0..queues)
         .rev()
         .map(|at| (m.reduce_or(counts[at as usize].1), m.number(number_bits, at.into())))
@@ -150,8 +186,12 @@ fn schedule(m: &mut ModuleBuilder, of: &Asked, count_bits: u32) -> Scheduled {
     let lowest = m.number(number_bits, 0);
     let by_priority = m.first(&highest, lowest);
     let in_turn = m.mux(is_round_robin, ring.entries[0], by_priority);
-    let choice = m.mux(is_deficit, turn.choice, in_turn);
-    let valid = ring.filled[0];
+    let choice = m.mux(is_deficit, by_deficit, in_turn);
+    let (age_register, age) = m.register("age", 2, Some(0));
+    let is_settled = m.is(age, SETTLES.into());
+    let at_once = m.not(is_deficit);
+    let is_known = m.or(at_once, is_settled);
+    let valid = m.and(ring.filled[0], is_known);
     let sends = m.and(take, valid);
 
     // Counts, and whether the choice runs empty.
@@ -198,55 +238,99 @@ fn schedule(m: &mut ModuleBuilder, of: &Asked, count_bits: u32) -> Scheduled {
         let zero = m.number(bits + 1, 0);
         let left = m.mux(empties, zero, turn.left);
         let gives = m.and(first, turn.passes);
-        let kept = m.mux(gives, turn.kept, *deficit);
+        let kept = m.mux(gives, looked.has, *deficit);
         let after = m.mux(chosen, left, kept);
         let after = m.mux(sends, after, *deficit);
         let next = m.mux(is_deficit, after, zero);
         m.set_next(*register, next);
     }
-    Scheduled { valid, choice, counts: held, deficits: values, ring, next, given, sends }
+    let changes = m.any(&[sends, fresh, at_once]);
+    let (none, older) = (m.number(2, 0), m.add_number(age, 1));
+    let older = m.mux(is_settled, age, older);
+    let age_next = m.mux(changes, none, older);
+    m.set_next(age_register, age_next);
+    let stages = Stages { looked, compared, turn };
+    Scheduled { valid, choice, counts: held, deficits: values, ring, next, given, sends, age, stages }
 }
 
-/// The first, if its deficit covers its frame, else the second, else again the first when it is alone.
-fn deficit_turn(
-    m: &mut ModuleBuilder,
-    ring: &Ring,
-    given: NodeId,
-    (deficits, quanta, lengths): (&[NodeId], &[NodeId], &[NodeId]),
-) -> Turn {
-    let wide = m.width(deficits[0]);
-    let sum = |m: &mut ModuleBuilder, a: NodeId, b: NodeId| {
-        // It stays at the most that it can hold.
-        let (a, b) = (m.resize(a, wide + 1), m.resize(b, wide + 1));
-        let sum = m.add(a, b);
-        let over = m.bit(sum, wide);
-        let (low, most) = (m.slice(sum, 0, wide), m.constant(Bits::ones(wide)));
-        m.mux(over, most, low)
-    };
-    let of = |m: &mut ModuleBuilder, who: NodeId| {
-        let (quantum, length) = (m.choose(who, quanta), m.choose(who, lengths));
-        (m.choose(who, deficits), quantum, m.resize(length, wide))
-    };
-    let first = ring.entries[0];
-    let (deficit, quantum, length) = of(m, first);
-    let filled = sum(m, deficit, quantum);
-    let has = m.mux(given, deficit, filled);
-    let covered = m.le(length, has);
-    let again = sum(m, has, quantum);
-    let two = ring.filled.get(1).copied().unwrap_or_else(|| m.number(1, 0));
-    let short = m.not(covered);
-    let passes = m.and(short, two);
-    let second = ring.entries.get(1).copied().unwrap_or(first);
-    let (other, other_quantum, other_length) = of(m, second);
-    let other = sum(m, other, other_quantum);
-    let own = m.mux(covered, has, again);
-    let sends = m.mux(passes, other, own);
-    let bytes = m.mux(passes, other_length, length);
-    let enough = m.le(bytes, sends);
-    let rest = m.sub(sends, bytes);
-    let zero = m.number(wide, 0);
-    let left = m.mux(enough, rest, zero);
-    Turn { choice: m.mux(passes, second, first), left, passes, kept: has }
+/// A sum that stays at the most that it can hold.
+fn saturated(m: &mut ModuleBuilder, a: NodeId, b: NodeId) -> NodeId {
+    let wide = m.width(a);
+    let (a, b) = (m.resize(a, wide + 1), m.resize(b, wide + 1));
+    let sum = m.add(a, b);
+    let over = m.bit(sum, wide);
+    let (low, most) = (m.slice(sum, 0, wide), m.constant(Bits::ones(wide)));
+    m.mux(over, most, low)
+}
+
+impl Looked {
+    fn of(
+        m: &mut ModuleBuilder,
+        ring: &Ring,
+        given: NodeId,
+        (deficits, quanta, lengths): (&[NodeId], &[NodeId], &[NodeId]),
+    ) -> Looked {
+        let wide = m.width(deficits[0]);
+        let of = |m: &mut ModuleBuilder, who: NodeId| {
+            let (quantum, length) = (m.choose(who, quanta), m.choose(who, lengths));
+            (m.choose(who, deficits), quantum, m.resize(length, wide))
+        };
+        let first = ring.entries[0];
+        let (deficit, quantum, length) = of(m, first);
+        let filled = saturated(m, deficit, quantum);
+        let has = m.mux(given, deficit, filled);
+        let second = ring.entries.get(1).copied().unwrap_or(first);
+        let (other, other_quantum, other_length) = of(m, second);
+        let other_has = saturated(m, other, other_quantum);
+        Looked { has, quantum, length, other_has, other_length }
+    }
+
+    fn compare(&self, m: &mut ModuleBuilder) -> Compared {
+        let covered = m.le(self.length, self.has);
+        Compared { covered, again: saturated(m, self.has, self.quantum) }
+    }
+
+    /// The first, if its deficit covers its frame, else the second, else again the first when it is alone.
+    fn turn(&self, m: &mut ModuleBuilder, compared: &Compared, ring: &Ring) -> Turn {
+        let two = ring.filled.get(1).copied().unwrap_or_else(|| m.number(1, 0));
+        let short = m.not(compared.covered);
+        let passes = m.and(short, two);
+        let own = m.mux(compared.covered, self.has, compared.again);
+        let sends = m.mux(passes, self.other_has, own);
+        let bytes = m.mux(passes, self.other_length, self.length);
+        let enough = m.le(bytes, sends);
+        let rest = m.sub(sends, bytes);
+        let zero = m.number(m.width(rest), 0);
+        Turn { passes, left: m.mux(enough, rest, zero) }
+    }
+
+    fn registered(self, m: &mut ModuleBuilder) -> Looked {
+        Looked {
+            has: m.delayed("looked_has", self.has, None),
+            quantum: m.delayed("looked_quantum", self.quantum, None),
+            length: m.delayed("looked_length", self.length, None),
+            other_has: m.delayed("looked_other_has", self.other_has, None),
+            other_length: m.delayed("looked_other_length", self.other_length, None),
+        }
+    }
+}
+
+impl Compared {
+    fn registered(self, m: &mut ModuleBuilder) -> Compared {
+        Compared {
+            covered: m.delayed("compared_covered", self.covered, None),
+            again: m.delayed("compared_again", self.again, None),
+        }
+    }
+}
+
+impl Turn {
+    fn registered(self, m: &mut ModuleBuilder) -> Turn {
+        Turn {
+            passes: m.delayed("turn_passes", self.passes, None),
+            left: m.delayed("turn_left", self.left, None),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::interface::FACTS_BYTES;
 use crate::limits::MAX_OCTETS;
-use millrace_netlist::blocks::{fifo, scheduler as choice};
+use millrace_netlist::blocks::{SETTLES, fifo, scheduler as choice};
 use millrace_netlist::*;
 
 /// Bits of a beat.
@@ -325,7 +325,7 @@ pub(super) fn scheduler(design: &mut Design, queues: u32) -> ModuleId {
     }
     m.connect(chooser, "enqueue", enqueue);
     m.connect(chooser, "class", class);
-    // 0: choose; 1: a frame passes; 2 to 4: until heads are those of the next frames.
+    // 0: choose; 1: a frame passes; 2 to 4: until heads are those of the next frames; and as long as a choice is made of these.
     let (state_register, state) = m.register("state", 3, Some(0));
     let (idle, passes) = (m.is(state, 0), m.is(state, 1));
     let has_choice = m.output_of(chooser, "valid");
@@ -349,7 +349,8 @@ pub(super) fn scheduler(design: &mut Design, queues: u32) -> ModuleId {
     let ends = m.and(leaves, last);
     let next = m.add_number(state, 1);
     let zero = m.number(3, 0);
-    let over = m.is(state, 4);
+    let over = m.is(state, 4 + u128::from(SETTLES));
+    const _: () = assert!(4 + SETTLES < 8);
     let next = m.mux(over, zero, next);
     m.set_next(state_register, next);
     let waits = m.any(&[idle, passes]);

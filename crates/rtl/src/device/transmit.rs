@@ -5,7 +5,12 @@ use super::clones::cut;
 use super::shape::Shape;
 use crate::parts::counter;
 use millrace_netlist::blocks::{editor, scheduler};
-use millrace_netlist::{Design, InstanceId, ModuleBuilder, ModuleId, NodeId, OutStream, StreamShape};
+use millrace_netlist::{
+    Design, InstanceId, ModuleBuilder, ModuleId, NodeId, OutStream, RegisterId, StreamShape,
+};
+
+/// Bytes of the shortest frame of Ethernet.
+const LEAST: u32 = 64;
 
 /// Whose sending side it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,11 +74,7 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
     let (fetched_register, fetched) = m.register("fetched", 1, Some(0));
     let edits = m.instance(design, editing, "editor");
     let take = m.output_of(edits, "take");
-    let none = m.not(fetched);
-    let free = m.or(none, take);
-    let fetch = m.and(valid, free);
-    let next = m.mux(free, valid, fetched);
-    m.set_next(fetched_register, next);
+    let fetch = fetches(&mut m, shape, (fetched_register, fetched), (valid, take));
     m.connect(turns, "take", fetch);
 
     let places = places(&mut m, shape, (accepted, class), (fetch, choice));
@@ -139,6 +140,24 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
     }
     send(&mut m, shape, (edits, take), (&fields, &fetched_fields), &output);
     design.add(m.finish())
+}
+
+/// Whether the next frame is fetched, while one is sent. When the editor takes it the place is free in the next cycle, so that what the
+/// editor waits for and whose turn it is are not in one; where a frame can be one beat, at once.
+fn fetches(
+    m: &mut ModuleBuilder,
+    shape: &Shape,
+    (fetched_register, fetched): (RegisterId, NodeId),
+    (valid, take): (NodeId, NodeId),
+) -> NodeId {
+    let none = m.not(fetched);
+    let free = if shape.width < 8 * LEAST { none } else { m.or(none, take) };
+    let fetch = m.and(valid, free);
+    let stays = m.not(take);
+    let stays = m.and(fetched, stays);
+    let next = m.or(fetch, stays);
+    m.set_next(fetched_register, next);
+    fetch
 }
 
 /// Sends what the editor gives, with what belongs to the frame of the beat at its output.

@@ -1,6 +1,7 @@
 //! A scheduler with a monitor, whose output `fault` is 1 in a cycle in which the scheduler is not as it should be.
 
 use super::*;
+use crate::blocks::mac::monitor::kept_from_start;
 
 const QUEUES: u32 = 3;
 const BITS: u32 = 3;
@@ -19,16 +20,16 @@ pub(crate) fn monitored(discipline: Option<Discipline>) -> Design {
         Some(discipline) => m.number(2, discipline as u128),
         None => m.input("mode", 2),
     };
-    // A frame has one to three bytes, and a quantum four to seven: more than the longest frame.
+    // A frame has one to three bytes, and a quantum four to seven: more than the longest frame. The length of a queue is another one when
+    // a frame of it has left, or when it had none; quanta stay.
     let (one, four) = (m.number(BITS, 1), m.number(BITS, 4));
-    let (mut lengths, mut quanta) = (Vec::new(), Vec::new());
+    let (mut heads, mut quanta) = (Vec::new(), Vec::new());
     for at in 0..QUEUES {
-        let length = m.input(&format!("length{at}"), BITS - 1);
-        let length = m.resize(length, BITS);
-        lengths.push(m.or(length, one));
-        let quantum = m.input(&format!("quantum{at}"), BITS);
+        heads.push(m.register(&format!("length{at}"), BITS, Some(1)));
+        let quantum = kept_from_start(m, &format!("quantum{at}"), BITS);
         quanta.push(m.or(quantum, four));
     }
+    let lengths = heads.iter().map(|(_, length)| *length).collect();
     let (comes, class, take) = (m.input("comes", 1), m.input("class", 2), m.input("take", 1));
     let (who_register, who) = m.register("who", 2, Some(0));
     let choice = m.input("watched", 2);
@@ -51,6 +52,16 @@ pub(crate) fn monitored(discipline: Option<Discipline>) -> Design {
     let enqueue = m.all(&[comes, exists, has_room]);
     let of = Asked { mode, quanta, lengths, enqueue, class, take };
     let s = schedule(m, &of, COUNT);
+    for (at, (register, _)) in heads.iter().enumerate() {
+        let length = m.input(&format!("next_length{at}"), BITS - 1);
+        let length = m.resize(length, BITS);
+        let length = m.or(length, one);
+        let (goes, none) = (m.is(s.choice, at as u128), m.is(s.counts[at], 0));
+        let goes = m.and(goes, s.sends);
+        let changes = m.or(goes, none);
+        m.set_next(*register, length);
+        m.set_enable(*register, changes);
+    }
     // Room in the next cycle: there is less than the most now, or one less and nothing comes; frames that leave make no difference.
     let rooms: Vec<NodeId> = (0..QUEUES as usize)
         .rev()
@@ -66,6 +77,7 @@ pub(crate) fn monitored(discipline: Option<Discipline>) -> Design {
     m.set_next(room_register, rooms);
 
     let mut wrong = ring_faults(m, &s, &room);
+    wrong.extend(late_stages(m, &s, &of));
     match discipline {
         Some(Discipline::RoundRobin) => wrong.extend(waits_too_long(m, &s, (who, started))),
         Some(Discipline::Deficit) => wrong.push(stands_still(m, &s, &of, (who, started))),
@@ -103,9 +115,54 @@ fn ring_faults(m: &mut ModuleBuilder, s: &Scheduled, room: &[NodeId]) -> Vec<Nod
         let chosen = m.eq(s.choice, number);
         let empty = m.not(some);
         wrong.push(m.all(&[s.valid, chosen, empty]));
-        let idle = m.not(s.valid);
+        let idle = m.not(s.ring.filled[0]);
         wrong.push(m.and(some, idle));
     }
+    wrong
+}
+
+/// When nothing has changed for long enough the stages of a choice have what they should; and a choice is known then at the latest.
+fn late_stages(m: &mut ModuleBuilder, s: &Scheduled, of: &Asked) -> Vec<NodeId> {
+    let Stages { looked, compared, turn } = &s.stages;
+    let now = Looked::of(m, &s.ring, s.given, (&s.deficits, &of.quanta, &of.lengths));
+    let next = now.compare(m);
+    let last = now.turn(m, &next, &s.ring);
+    // Of a queue that is not there nothing is asked.
+    let (first, second) = (s.ring.filled[0], s.ring.filled[1]);
+    let pairs = [
+        (1, first, looked.has, now.has),
+        (1, first, looked.quantum, now.quantum),
+        (1, first, looked.length, now.length),
+        (1, second, looked.other_has, now.other_has),
+        (1, second, looked.other_length, now.other_length),
+        (2, first, compared.covered, next.covered),
+        (2, first, compared.again, next.again),
+        (3, first, turn.passes, last.passes),
+        (3, first, turn.left, last.left),
+    ];
+    let mut wrong = Vec::new();
+    for (cycles, there, is, due) in pairs {
+        let least = m.number(2, cycles);
+        let settled = m.le(least, s.age);
+        let other = m.ne(is, due);
+        wrong.push(m.all(&[settled, there, other]));
+    }
+    // So long it takes, and no longer.
+    let (now, next) = (s.ring.filled.clone(), s.next.filled.clone());
+    let (now, next) = (m.concat(&now), m.concat(&next));
+    let moved = m.ne(now, next);
+    let is_deficit = m.is(of.mode, Discipline::Deficit as u128);
+    let at_once = m.not(is_deficit);
+    let changes = m.any(&[s.sends, moved, at_once]);
+    let (quiet_register, quiet) = m.register("quiet", 2, Some(0));
+    let (none, more) = (m.number(2, 0), m.add_number(quiet, 1));
+    let is_over = m.is(quiet, SETTLES.into());
+    let more = m.mux(is_over, quiet, more);
+    let more = m.mux(changes, none, more);
+    m.set_next(quiet_register, more);
+    wrong.push(m.ne(quiet, s.age));
+    let unknown = m.not(s.valid);
+    wrong.push(m.all(&[is_over, s.ring.filled[0], unknown]));
     wrong
 }
 
