@@ -1,6 +1,6 @@
 //! An editor with a monitor of its stream, whose output `fault` is 1 when a beat is not what it should be.
 
-use super::super::mac::monitor::{input, kept_from_start, output};
+use super::super::mac::monitor::{have_held, input, kept_from_start, output};
 use super::{EditorShape, edit};
 use crate::*;
 
@@ -40,26 +40,22 @@ pub(crate) fn monitored() -> Design {
     // Of what follows the last word nothing is known.
     let beyond = m.lt(last_word, word);
     let given = m.concat(&[is_bad, ends, less, data]);
-    let kept = m.register("given", m.width(given), Some(0));
-    m.set_next(kept.0, given);
-    m.set_enable(kept.0, read);
-    let known = m.register("known", 1, Some(0));
+    let kept = m.kept("given", given, read, Some(0));
     let inside = m.not(beyond);
-    m.set_next(known.0, inside);
-    m.set_enable(known.0, read);
+    let known = m.kept("known", inside, read, Some(0));
     let stored = input(&m, "stored");
     let same = {
         // How many bytes the last word has less than all is of no meaning in another one.
-        let is_last = m.bit(kept.1, 17);
+        let is_last = m.bit(kept, 17);
         let mask = {
             let (one, ones) = (m.number(1, 1), m.number(16, 0xffff));
             m.concat(&[one, one, is_last, ones])
         };
-        let differs = m.xor(stored, kept.1);
+        let differs = m.xor(stored, kept);
         let differs = m.and(differs, mask);
         m.is(differs, 0)
     };
-    let unknown = m.not(known.1);
+    let unknown = m.not(known);
     rules.push(m.or(same, unknown));
 
     // The frame that was taken last.
@@ -75,16 +71,10 @@ pub(crate) fn monitored() -> Design {
         m.or(both, idle)
     };
     rules.push(fits);
-    let of_frame = |m: &mut ModuleBuilder, name: &str, value: NodeId| {
-        let (register, kept) = m.register(name, m.width(value), Some(0));
-        m.set_next(register, value);
-        m.set_enable(register, take);
-        kept
-    };
     let (count, from) = (m.resize(count, PLACE), m.resize(from, PLACE));
-    let new = of_frame(&mut m, "new", new);
-    let count = of_frame(&mut m, "count", count);
-    let from = of_frame(&mut m, "from", from);
+    let new = m.kept("new", new, take, Some(0));
+    let count = m.kept("count", count, take, Some(0));
+    let from = m.kept("from", from, take, Some(0));
     let all = m.add(count, length);
     let all = m.sub(all, from);
 
@@ -92,9 +82,7 @@ pub(crate) fn monitored() -> Design {
     let wrong = monitor.wrong(&mut m, take);
 
     let holds = m.all(&rules);
-    let (register, before) = m.register("fine", 1, Some(1));
-    let fine = m.and(holds, before);
-    m.set_next(register, fine);
+    let fine = have_held(&mut m, holds);
     let bad = m.and(fine, wrong);
     m.output("fault", bad);
     let mut design = Design::new();
@@ -139,9 +127,7 @@ impl Monitor {
         let is_last = m.le(self.all, after);
         let is_bad = m.and(is_last, self.is_bad);
         let word = m.concat(&[is_bad, is_last, expected[1].0, expected[0].0, expected[1].1, expected[0].1]);
-        let (beat_register, beat) = m.register("expected", m.width(word), Some(0));
-        m.set_next(beat_register, word);
-        m.set_enable(beat_register, emits);
+        let beat = m.kept("expected", word, emits, Some(0));
         let mask = {
             let lanes: Vec<NodeId> = [17, 16].map(|bit| m.bit(beat, bit)).to_vec();
             let lanes: Vec<NodeId> = lanes.into_iter().map(|lane| m.repeat(lane, 8)).collect();

@@ -18,7 +18,7 @@ pub(crate) fn monitored() -> Design {
         ["ready", "inside", "given", "wanted", "bytes", "dv_now", "er_now", "data_now", "line", "length"]
             .map(|name| register(&m, name));
     let enable = input(&m, "enable");
-    let mut wrong = beat_faults(&mut m, (valid, last, user, keep));
+    let mut wrong = beat_faults(&mut m, (valid, last, user, keep)).to_vec();
     let m = &mut m;
 
     // Each frame is seen, and nothing but frames.

@@ -1,9 +1,8 @@
 //! The sending half with a monitor of its octets, whose output `fault` is 1 when they are not what was taken, or break a rule.
 
-use super::super::mac::monitor::{Kept, output};
+use super::super::mac::monitor::output;
 use super::super::mac::taken::{FRAME, PLACE, Taken};
 use super::transmit::transmit;
-use super::{PREAMBLE, START};
 use crate::*;
 
 /// Bits of the length of a gap, and octets that it has at least.
@@ -11,8 +10,6 @@ const GAP: u32 = 4;
 const LEAST_GAP: u128 = 12;
 /// Bytes that a frame has here at least, without its check sequence: with 60 the proof takes too long.
 const LEAST: u128 = 10;
-/// Octets before the first byte of a frame.
-const BEFORE: u128 = 8;
 
 /// For any frames, at any time, of which beats may be missing: after at least 12 octets without `en` a frame has its preamble, the bytes
 /// that were taken, each once and in order, then zeros up to [`LEAST`], then four of the check sequence, which are not looked at; one that is
@@ -36,14 +33,14 @@ fn watch(m: &mut ModuleBuilder, taken: &Taken) -> NodeId {
     let [octet, en, er] = ["data", "en", "er"].map(|name| output(m, name));
     let mut wrong = Vec::new();
     let inside = m.delayed("sent_inside", en, Some(0));
-    let [at, frame] =
-        [("sent_at", PLACE), ("sent_frame", FRAME)].map(|(name, width)| Kept::new(m, name, width));
-    let broken = Kept::new(m, "sent_broken", 1);
+    let (at_register, at) = m.register("sent_at", PLACE, Some(0));
+    let (frame_register, frame) = m.register("sent_frame", FRAME, Some(0));
+    let (broken_register, broken) = m.register("sent_broken", 1, Some(0));
     // Octets that the gap lacks.
     let (gap_register, gap) = m.register("sent_gap", GAP, Some(0));
     let (outside, none) = (m.not(inside), m.not(en));
     let (starts, ends) = (m.and(en, outside), m.and(inside, none));
-    let is_of = m.eq(frame.value, taken.number);
+    let is_of = m.eq(frame, taken.number);
 
     let is_short = m.reduce_or(gap);
     wrong.push(m.and(starts, is_short));
@@ -54,34 +51,30 @@ fn watch(m: &mut ModuleBuilder, taken: &Taken) -> NodeId {
     let gap_next = m.mux(en, some, less);
     m.set_next(gap_register, gap_next);
 
-    let (first, before) = (m.number(PLACE, 0), m.number(PLACE, BEFORE));
-    let place = m.mux(starts, first, at.value);
-    let is_preamble = m.lt(place, before);
-    let is_body = m.not(is_preamble);
-    let is_last = m.is(place, BEFORE - 1);
-    let (of_preamble, of_start) = (m.number(8, PREAMBLE.into()), m.number(8, START.into()));
-    let due = m.mux(is_last, of_start, of_preamble);
-    let other = m.ne(octet, due);
-    wrong.push(m.all(&[en, is_preamble, other]));
-    let body = m.sub(place, before);
-    let is_byte = m.all(&[en, is_body, is_of]);
-    wrong.extend(taken.wrong_byte(m, is_byte, (body, octet)));
+    let first = m.number(PLACE, 0);
+    let place = m.mux(starts, first, at);
+    wrong.extend(taken.wrong_character(m, (en, is_of), (place, octet)));
     let ended = m.and(ends, is_of);
-    wrong.push(taken.wrong_end(m, ended, (body, broken.value)));
+    wrong.push(taken.wrong_end(m, ended, (at, broken)));
     // What says that a frame is bad.
     let may = m.or(taken.missed, taken.is_bad);
     let may_not = m.not(may);
     let fails = m.and(en, er);
     wrong.push(m.all(&[fails, is_of, may_not]));
-    let right = m.not(broken.value);
+    let right = m.not(broken);
     wrong.push(m.all(&[ended, taken.is_bad, right]));
 
-    let next = m.add_number(place, 1);
-    at.set(m, next, en);
-    let next = m.add_number(frame.value, 1);
-    frame.set(m, next, ends);
-    let kept = m.or(broken.value, fails);
-    let next = m.mux(starts, fails, kept);
-    broken.set(m, next, en);
+    let next_place = m.add_number(place, 1);
+    let next_frame = m.add_number(frame, 1);
+    let kept = m.or(broken, fails);
+    let next_broken = m.mux(starts, fails, kept);
+    for (register, next, when) in [
+        (at_register, next_place, en),
+        (frame_register, next_frame, ends),
+        (broken_register, next_broken, en),
+    ] {
+        m.set_next(register, next);
+        m.set_enable(register, when);
+    }
     m.any(&wrong)
 }

@@ -35,7 +35,7 @@ pub(in crate::blocks) fn next(m: &ModuleBuilder, name: &str) -> (NodeId, NodeId)
 pub(in crate::blocks) fn beat_faults(
     m: &mut ModuleBuilder,
     (valid, last, user, keep): (NodeId, NodeId, NodeId, NodeId),
-) -> Vec<NodeId> {
+) -> [NodeId; 4] {
     let full = m.reduce_and(keep);
     let partial = m.not(full);
     let not_last = m.not(last);
@@ -47,28 +47,7 @@ pub(in crate::blocks) fn beat_faults(
     let gap = m.reduce_or(gap);
     let gap = m.and(valid, gap);
     let marked = m.and(user, not_last);
-    vec![early, empty, gap, marked]
-}
-
-/// A register of a monitor that is set by events.
-pub(in crate::blocks) struct Kept {
-    register: RegisterId,
-    pub(in crate::blocks) value: NodeId,
-}
-
-impl Kept {
-    /// One that is 0 at first.
-    pub(in crate::blocks) fn new(m: &mut ModuleBuilder, name: &str, width: u32) -> Kept {
-        let (register, value) = m.register(name, width, Some(0));
-        Kept { register, value }
-    }
-
-    /// What it takes, and when; gives its value.
-    pub(in crate::blocks) fn set(&self, m: &mut ModuleBuilder, next: NodeId, when: NodeId) -> NodeId {
-        m.set_next(self.register, next);
-        m.set_enable(self.register, when);
-        self.value
-    }
+    [early, empty, gap, marked]
 }
 
 /// Any value, the same one in all cycles: that of an input in the first.
@@ -81,4 +60,12 @@ pub(in crate::blocks) fn kept_from_start(m: &mut ModuleBuilder, name: &str, widt
     let value = m.mux(started, kept, now);
     m.set_next(register, value);
     value
+}
+
+/// Whether the rules that a monitor asks for have held in all cycles up to this one: what follows a breach counts for nothing.
+pub(in crate::blocks) fn have_held(m: &mut ModuleBuilder, holds: NodeId) -> NodeId {
+    let (register, before) = m.register("fine", 1, Some(1));
+    let fine = m.and(holds, before);
+    m.set_next(register, fine);
+    fine
 }

@@ -1,11 +1,15 @@
 //! What a sending half has taken of a frame: what monitors compare with what it sends.
 
-use super::monitor::{Kept, input, kept_from_start, output};
+use super::monitor::{beat_faults, have_held, input, kept_from_start, output};
 use crate::*;
 
 /// Bits of the place of a character, and of the number of a frame.
 pub(in crate::blocks) const PLACE: u32 = 9;
 pub(in crate::blocks) const FRAME: u32 = 2;
+/// Characters before the first byte of a frame: the preamble, and the one that starts the frame.
+const BEFORE: u128 = 8;
+const PREAMBLE: u128 = 0x55;
+const START: u128 = 0xd5;
 /// Bytes of the check sequence.
 const CHECK: u128 = 4;
 
@@ -37,21 +41,24 @@ impl Taken {
             ["s_tvalid", "s_tlast", "s_tkeep", "s_tdata", "s_tuser"].map(|name| input(m, name));
         let ready = output(m, "s_tready");
         let passes = m.and(valid, ready);
-        let (begun_register, begun) = m.register("taken_begun", 1, Some(0));
         let goes_on = m.not(last);
-        m.set_next(begun_register, goes_on);
-        m.set_enable(begun_register, passes);
+        let begun = m.kept("taken_begun", goes_on, passes, Some(0));
         let ends = m.and(passes, last);
-        let frame = Kept::new(m, "taken_frame", FRAME);
-        let one_more = m.add_number(frame.value, 1);
-        frame.set(m, one_more, ends);
-        let at = Kept::new(m, "taken_at", PLACE);
-        let (zero, further) = (m.number(PLACE, 0), m.add_number(at.value, 8));
+        let (frame_register, frame) = m.register("taken_frame", FRAME, Some(0));
+        let one_more = m.add_number(frame, 1);
+        m.set_next(frame_register, one_more);
+        m.set_enable(frame_register, ends);
+        let (at_register, at) = m.register("taken_at", PLACE, Some(0));
+        let (zero, further) = (m.number(PLACE, 0), m.add_number(at, 8));
         let next = m.mux(last, zero, further);
-        at.set(m, next, passes);
+        m.set_next(at_register, next);
+        m.set_enable(at_register, passes);
 
-        let is_of = m.eq(frame.value, number);
-        let offset = m.sub(place, at.value);
+        let is_of = m.eq(frame, number);
+        let (one, absent) = (m.number(1, 1), m.not(valid));
+        let misses = m.all(&[begun, ready, absent, is_of]);
+        let missed = m.kept("missed", one, misses, Some(0));
+        let offset = m.sub(place, at);
         let eight = m.number(PLACE, 8);
         let inside = m.lt(offset, eight);
         let lane = m.slice(offset, 0, 3);
@@ -59,56 +66,54 @@ impl Taken {
         let keeps: Vec<NodeId> = (0..8).map(|lane| m.bit(keep, lane)).collect();
         let (byte, is_kept) = (m.choose(lane, &lanes), m.choose(lane, &keeps));
         // What comes after a beat that was missing is thrown away.
-        let missed = Kept::new(m, "missed", 1);
-        let follows = m.not(missed.value);
+        let follows = m.not(missed);
         let found = m.all(&[passes, is_of, inside, is_kept, follows]);
-        let (one, of_end) = (m.number(1, 1), m.and(ends, is_of));
-        let has = Kept::new(m, "has", 1).set(m, one, found);
-        let byte = Kept::new(m, "byte", 8).set(m, byte, found);
-        let ended = Kept::new(m, "ended", 1).set(m, one, of_end);
-        let bytes = keeps.iter().fold(at.value, |sum, bit| {
+        let of_end = m.and(ends, is_of);
+        let has = m.kept("has", one, found, Some(0));
+        let byte = m.kept("byte", byte, found, Some(0));
+        let ended = m.kept("ended", one, of_end, Some(0));
+        let bytes = keeps.iter().fold(at, |sum, bit| {
             let bit = m.resize(*bit, PLACE);
             m.add(sum, bit)
         });
-        let length = Kept::new(m, "whole", PLACE).set(m, bytes, of_end);
-        let is_bad = Kept::new(m, "is_marked", 1).set(m, user, of_end);
-        let absent = m.not(valid);
-        let misses = m.all(&[begun, ready, absent, is_of]);
-        let missed = missed.set(m, one, misses);
+        let length = m.kept("whole", bytes, of_end, Some(0));
+        let is_bad = m.kept("is_marked", user, of_end, Some(0));
 
-        // A beat that is offered stays; all of its bytes are there but in the last one, which has the first ones.
+        // A beat that is offered stays, and is a right one; the mark counts in the last alone, so it may be anything in others.
         let beat = m.concat(&[valid, last, user, keep, data]);
         let before = m.delayed("offered", beat, Some(0));
         let waits = m.not(ready);
         let waits = m.and(valid, waits);
         let waited = m.delayed("waited", waits, Some(0));
         let changed = m.ne(beat, before);
-        let breaks = m.and(waited, changed);
-        let full = m.reduce_and(keep);
-        let whole = m.or(full, last);
-        let next = m.add_number(keep, 1);
-        let gap = m.and(next, keep);
-        let is_first = m.is(gap, 0);
-        let some = m.reduce_or(keep);
-        let right = m.all(&[whole, is_first, some]);
-        let right = m.or(absent, right);
-        let kept = m.not(breaks);
-        let holds = m.and(right, kept);
-        let (register, before) = m.register("fine", 1, Some(1));
-        let fine = m.and(holds, before);
-        m.set_next(register, fine);
+        let changed = m.and(waited, changed);
+        let [early, empty, gap, _] = beat_faults(m, (valid, last, user, keep));
+        let breaks = m.any(&[changed, early, empty, gap]);
+        let holds = m.not(breaks);
+        let fine = have_held(m, holds);
         (Taken { least, place, number, has, byte, ended, length, is_bad, missed }, fine)
     }
 
-    /// What is wrong with a byte of the frame, which is at that place of it: it is the one that was taken, or 0 after the end and before
-    /// the place of the check sequence; there is none after that. Of a frame of which a beat was missing only what was taken counts.
-    pub(in crate::blocks) fn wrong_byte(
+    /// What is wrong with a character of any frame, which is at that place of it, of this frame if `is_of`: those of the preamble are what
+    /// they are; a byte of this frame is the one that was taken, or 0 after the end and before the place of the check sequence; there is
+    /// none after that. Of a frame of which a beat was missing only what was taken counts.
+    pub(in crate::blocks) fn wrong_character(
         &self,
         m: &mut ModuleBuilder,
-        is_byte: NodeId,
+        (is_there, is_of): (NodeId, NodeId),
         (at, byte): (NodeId, NodeId),
-    ) -> [NodeId; 4] {
-        let here = m.eq(at, self.place);
+    ) -> [NodeId; 5] {
+        let before = m.number(PLACE, BEFORE);
+        let is_before = m.lt(at, before);
+        let starts = m.is(at, BEFORE - 1);
+        let (of_preamble, of_start) = (m.number(8, PREAMBLE), m.number(8, START));
+        let due = m.mux(starts, of_start, of_preamble);
+        let other_before = m.ne(byte, due);
+
+        let is_body = m.not(is_before);
+        let is_byte = m.all(&[is_there, is_body, is_of]);
+        let body = m.sub(at, before);
+        let here = m.eq(body, self.place);
         let here = m.and(is_byte, here);
         let other = m.ne(byte, self.byte);
         let (absent, early, is_whole) = (m.not(self.has), m.not(self.ended), m.not(self.missed));
@@ -118,6 +123,7 @@ impl Taken {
         let all = self.characters(m);
         let is_over = m.le(all, at);
         [
+            m.all(&[is_there, is_before, other_before]),
             m.all(&[here, self.has, other]),
             m.all(&[here, absent, early, is_whole]),
             m.all(&[here, absent, is_padded, some, is_whole]),
@@ -140,11 +146,11 @@ impl Taken {
         m.and(ends, wrong)
     }
 
-    /// Characters of the whole frame, with its check sequence.
+    /// Characters of the whole frame, with its preamble and its check sequence.
     fn characters(&self, m: &mut ModuleBuilder) -> NodeId {
         let least = m.number(PLACE, self.least);
         let is_long = m.lt(least, self.length);
         let length = m.mux(is_long, self.length, least);
-        m.add_number(length, CHECK)
+        m.add_number(length, BEFORE + CHECK)
     }
 }

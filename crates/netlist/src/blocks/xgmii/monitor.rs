@@ -15,7 +15,7 @@ pub(crate) fn monitored() -> Design {
     let [inside, holds, wanted, tail] = ["inside", "holds", "wanted", "tail"].map(|name| register(&m, name));
     let (word, _) = next(&m, "held");
     let word = m.delayed("word_before", word, None);
-    let mut wrong = beat_faults(&mut m, (valid, last, user, keep));
+    let mut wrong = beat_faults(&mut m, (valid, last, user, keep)).to_vec();
 
     // What begins is within a frame, and a whole word of a frame is held, a cycle later.
     for (of, there) in [("shifted", inside), ("held", holds)] {

@@ -8,8 +8,6 @@ use crate::*;
 
 /// Bits of the length of a gap.
 const GAP: u32 = 6;
-/// Characters from the start character to the first byte of a frame.
-const PREAMBLE: u128 = 8;
 
 /// For any frames, at any time, of which beats may be missing: characters are idle, or a frame with its preamble, that starts in lane 0 or
 /// 4, at least 9 characters after the terminator of the one before it and 12 less a deficit of at most 3; a frame has the bytes that
@@ -113,24 +111,11 @@ impl Sent {
         let over = m.lt(three, deficit);
         wrong.push(m.and(starts, over));
 
-        // The preamble, then bytes, of which one is known.
-        let is_body = {
-            let first = m.number(PLACE, PREAMBLE);
-            m.le(first, self.at)
-        };
-        let is_preamble = m.not(is_body);
-        let is_seventh = m.is(self.at, PREAMBLE - 1);
-        let (of_preamble, of_start) = (m.number(8, 0x55), m.number(8, 0xd5));
-        let due = m.mux(is_seventh, of_start, of_preamble);
-        let other = m.ne(byte, due);
-        wrong.push(m.all(&[self.inside, is_data, is_preamble, other]));
-        let preamble = m.number(PLACE, PREAMBLE);
-        let body = m.sub(self.at, preamble);
-        let is_byte = m.all(&[self.inside, is_data, is_body, is_of]);
-        wrong.extend(taken.wrong_byte(m, is_byte, (body, byte)));
+        let is_there = m.and(self.inside, is_data);
+        wrong.extend(taken.wrong_character(m, (is_there, is_of), (self.at, byte)));
         // Errors are in frames of which a beat was missing, and in no others.
         let ended = m.all(&[self.inside, ends, is_of]);
-        wrong.push(taken.wrong_end(m, ended, (body, self.broken)));
+        wrong.push(taken.wrong_end(m, ended, (self.at, self.broken)));
         let of_whole = m.not(taken.missed);
         wrong.push(m.all(&[self.inside, fails, is_of, of_whole]));
 
