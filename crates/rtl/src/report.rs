@@ -75,10 +75,14 @@ pub struct TableReport {
     pub storage_bits: u64,
 }
 
+/// Bytes of the shortest frame of Ethernet.
+pub(crate) const SHORTEST: u32 = 64;
+/// Bits of a link that it takes, with preamble and gap.
+pub(crate) const SHORTEST_ON_LINK: u64 = (SHORTEST as u64 + 20) * 8;
+
 /// Frames a second of 64 bytes each, with preamble and gap, at 64 bits in each cycle of so many picoseconds.
 pub fn line_rate(period_ps: u32) -> u64 {
-    const BITS: u64 = (64 + 20) * 8;
-    64_000_000_000_000 / (BITS * u64::from(period_ps.max(1)))
+    64_000_000_000_000 / (SHORTEST_ON_LINK * u64::from(period_ps.max(1)))
 }
 
 /// Frames a second that an interval allows.

@@ -22,9 +22,9 @@ impl Coming {
 #[derive(Default)]
 pub(crate) struct Stream {
     /// `tdata`, `tkeep`, `tlast`, `tuser`.
-    beat: [Option<SignalId>; 4],
-    valid: Option<SignalId>,
-    ready: Option<SignalId>,
+    pub(crate) beat: [Option<SignalId>; 4],
+    pub(crate) valid: Option<SignalId>,
+    pub(crate) ready: Option<SignalId>,
 }
 
 impl Stream {
@@ -39,14 +39,14 @@ impl Stream {
         }
     }
 
+    /// Whether a beat passes at the next edge.
+    pub(crate) fn passes(&self, simulator: &mut Simulator) -> bool {
+        get(simulator, self.valid) & get(simulator, self.ready) != 0
+    }
+
     /// Its inputs, as one of two designs has them: those of the beat and whether there is one.
     pub(crate) fn of_beat(&self) -> impl Iterator<Item = Option<SignalId>> {
         self.beat.into_iter().chain([self.valid])
-    }
-
-    /// Whether a beat is taken.
-    pub(crate) fn ready(&self) -> Option<SignalId> {
-        self.ready
     }
 }
 
@@ -127,10 +127,10 @@ impl Streams {
     }
 
     fn leave(&mut self, simulator: &mut Simulator, (port, cycle): (u32, u64)) -> Option<Left> {
-        let Stream { beat: [data, keep, last, user], valid, ready } = self.transmit;
-        if get(simulator, valid) & get(simulator, ready) == 0 {
+        if !self.transmit.passes(simulator) {
             return None;
         }
+        let [data, keep, last, user] = self.transmit.beat;
         if self.leaving.is_empty() {
             self.began = cycle;
         }

@@ -296,7 +296,7 @@ fn cross(shell: &mut Simulator, slot: &mut Slot, noise: &mut u64) {
             }
             None => {
                 // Signals of a slot that is being loaded are anything.
-                for signal in boundary.from.of_beat().chain([boundary.to.ready()]) {
+                for signal in boundary.from.of_beat().chain([boundary.to.ready]) {
                     *noise = noise.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
                     set(shell, signal, *noise >> 33);
                 }

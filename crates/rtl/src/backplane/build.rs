@@ -8,7 +8,7 @@ use super::{BEAT, BURST, BackplaneOptions, LONGEST, MAX_PORTS, RULES, WAITING};
 use crate::parts::counter;
 use millrace_netlist::blocks::register_slice;
 use millrace_netlist::{
-    Beat, Design, InStream, InstanceId, ModuleBuilder, ModuleId, NodeId, OutStream, StreamShape,
+    Beat, Design, InStream, InstanceId, ModuleBuilder, ModuleId, NodeId, OutStream, RegisterId, StreamShape,
     address_width,
 };
 
@@ -82,8 +82,8 @@ struct Slot {
     closed: NodeId,
     /// Whether its frames may begin to leave.
     may: NodeId,
-    /// Beats that leave in a cycle, one bit each, once that is known.
-    rate: (millrace_netlist::RegisterId, NodeId, NodeId),
+    /// What its tokens lack: the register and its value; and how many it gets in a cycle.
+    rate: (RegisterId, NodeId, NodeId),
 }
 
 struct Top<'a> {

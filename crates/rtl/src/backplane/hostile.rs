@@ -2,7 +2,8 @@
 
 use super::tests::write;
 use super::{BEAT, Backplane, BackplaneOptions, HOLD, LONGEST, Place, QUEUE, REFILL, Rule};
-use millrace_netlist::{SignalId, Simulator};
+use crate::streams::{Stream, get, set};
+use millrace_netlist::{SignalKind, Simulator};
 use millrace_pipeline::Bits;
 use millrace_pipeline::arbitrary::Rng;
 
@@ -10,45 +11,17 @@ const WIDTH: u32 = 64;
 /// Beats of a frame of slot 1.
 const BEATS: u64 = 8;
 
-/// The signals of a stream, as seen from who is outside.
-struct Stream {
-    data: SignalId,
-    last: SignalId,
-    user: SignalId,
-    valid: SignalId,
-    ready: SignalId,
+/// Offers a whole beat at a stream.
+fn offer(sim: &mut Simulator, stream: &Stream, data: u64, is_last: bool) {
+    let values = [data, 0xff, is_last.into(), 0];
+    stream.beat.into_iter().zip(values).for_each(|(signal, value)| set(sim, signal, value));
+    set(sim, stream.valid, 1);
 }
 
-impl Stream {
-    /// One by which frames come in.
-    fn into(sim: &mut Simulator, name: &str) -> Stream {
-        let input = |what: &str| sim.input(&format!("{name}_{what}")).unwrap();
-        let keep = input("tkeep");
-        let [data, last, user, valid] = ["tdata", "tlast", "tuser", "tvalid"].map(input);
-        let ready = sim.output(&format!("{name}_tready")).unwrap();
-        sim.set_u64(keep, 0xff);
-        Stream { data, last, user, valid, ready }
-    }
-
-    /// One by which they go out.
-    fn out_of(sim: &Simulator, name: &str) -> Stream {
-        let output = |what: &str| sim.output(&format!("{name}_{what}")).unwrap();
-        let [data, last, user, valid] = ["tdata", "tlast", "tuser", "tvalid"].map(output);
-        Stream { data, last, user, valid, ready: sim.input(&format!("{name}_tready")).unwrap() }
-    }
-
-    fn offer(&self, sim: &mut Simulator, data: u64, last: bool) {
-        sim.set_u64(self.data, data);
-        sim.set_u64(self.last, last.into());
-        sim.set_u64(self.user, 0);
-        sim.set_u64(self.valid, 1);
-    }
-
-    /// The beat that passes: its data, whether it ends a frame, and a bad one.
-    fn passing(&self, sim: &mut Simulator) -> Option<(u64, bool, bool)> {
-        let passes = sim.get_u64(self.valid) == 1 && sim.get_u64(self.ready) == 1;
-        passes.then(|| (sim.get_u64(self.data), sim.get_u64(self.last) == 1, sim.get_u64(self.user) == 1))
-    }
+/// The beat that passes: its data, whether it ends a frame, and a bad one.
+fn passing(sim: &mut Simulator, stream: &Stream) -> Option<(u64, bool, bool)> {
+    let [data, _, last, user] = stream.beat;
+    stream.passes(sim).then(|| (get(sim, data), get(sim, last) == 1, get(sim, user) == 1))
 }
 
 /// Two slots of one port, open; frames whose destination ends with `n` go to slot `n`, and both leave by port 0.
@@ -82,9 +55,9 @@ fn a_slot_takes(beats: u64, mut takes: impl FnMut(u64) -> bool) {
     let frames = 4800 / beats;
     let every = beats * 4 / 3 + 1;
     let mut sim = backplane();
-    let line = Stream::into(&mut sim, "rx0");
-    let slots = [0, 1].map(|slot| Stream::out_of(&sim, &format!("slot{slot}_rx0")));
-    sim.set_u64(slots[1].ready, 1);
+    let line = Stream::of(&sim, "rx0", SignalKind::Input);
+    let slots = [0, 1].map(|slot| Stream::of(&sim, &format!("slot{slot}_rx0"), SignalKind::Output));
+    set(&mut sim, slots[1].ready, 1);
     let begun = sim.cycle();
     let (mut number, mut at) = (0, 0);
     let mut got: Vec<(u64, u64)> = Vec::new();
@@ -92,24 +65,24 @@ fn a_slot_takes(beats: u64, mut takes: impl FnMut(u64) -> bool) {
     while sim.cycle() < begun + frames * every + 200 {
         let now = sim.cycle() - begun;
         match number < frames && now >= number * every + at {
-            true => line.offer(&mut sim, beat(number, at), at == beats - 1),
-            false => sim.set_u64(line.valid, 0),
+            true => offer(&mut sim, &line, beat(number, at), at == beats - 1),
+            false => set(&mut sim, line.valid, 0),
         }
-        sim.set_u64(slots[0].ready, takes(now).into());
-        if line.passing(&mut sim).is_some() {
+        set(&mut sim, slots[0].ready, takes(now).into());
+        if passing(&mut sim, &line).is_some() {
             (number, at) = if at == beats - 1 { (number + 1, 0) } else { (number, at + 1) };
         }
-        if let Some((data, _, _)) = slots[1].passing(&mut sim)
+        if let Some((data, _, _)) = passing(&mut sim, &slots[1])
             && data >> 32 != 0
             && data as u32 == 0
         {
             got.push((data >> 32, now));
         }
         let before = offered.take();
-        if sim.get_u64(slots[0].valid) == 1 {
-            let is = (sim.get_u64(slots[0].data), sim.get_u64(slots[0].last));
+        if get(&mut sim, slots[0].valid) == 1 {
+            let is = slots[0].beat.map(|signal| get(&mut sim, signal));
             assert!(before.is_none_or(|before| before == is), "a beat changed before it was taken");
-            match slots[0].passing(&mut sim) {
+            match passing(&mut sim, &slots[0]) {
                 Some((data, last, bad)) => {
                     part.push(data);
                     if last {
@@ -167,9 +140,9 @@ fn a_slot_says(mut says: impl FnMut(u64) -> Option<bool>) -> (u64, u64) {
     const FRAMES: u64 = 120;
     const EVERY: u64 = 100;
     let mut sim = backplane();
-    let line = Stream::out_of(&sim, "tx0");
-    sim.set_u64(line.ready, 1);
-    let slots = [0, 1].map(|slot| Stream::into(&mut sim, &format!("slot{slot}_tx0")));
+    let line = Stream::of(&sim, "tx0", SignalKind::Output);
+    set(&mut sim, line.ready, 1);
+    let slots = [0, 1].map(|slot| Stream::of(&sim, &format!("slot{slot}_tx0"), SignalKind::Input));
     let begun = sim.cycle();
     let longest = u64::from(LONGEST / (WIDTH / 8));
     let (mut number, mut at, mut left) = (0, 0, 0);
@@ -179,17 +152,17 @@ fn a_slot_says(mut says: impl FnMut(u64) -> Option<bool>) -> (u64, u64) {
         let now = sim.cycle() - begun;
         assert!(now < FRAMES * (EVERY + longest + 200), "{left} of {number} have left");
         match number < FRAMES && now >= number * EVERY {
-            true => slots[1].offer(&mut sim, 1 << 63 | number << 8 | at, at == BEATS - 1),
-            false => sim.set_u64(slots[1].valid, 0),
+            true => offer(&mut sim, &slots[1], 1 << 63 | number << 8 | at, at == BEATS - 1),
+            false => set(&mut sim, slots[1].valid, 0),
         }
         match says(now) {
-            Some(last) => slots[0].offer(&mut sim, 0, last),
-            None => sim.set_u64(slots[0].valid, 0),
+            Some(last) => offer(&mut sim, &slots[0], 0, last),
+            None => set(&mut sim, slots[0].valid, 0),
         }
-        if slots[1].passing(&mut sim).is_some() {
+        if passing(&mut sim, &slots[1]).is_some() {
             (number, at) = if at == BEATS - 1 { (number + 1, 0) } else { (number, at + 1) };
         }
-        if let Some((data, last, bad)) = line.passing(&mut sim) {
+        if let Some((data, last, bad)) = passing(&mut sim, &line) {
             let is_ours = data >> 63 == 1;
             assert!(of.is_none_or(|of| of == is_ours), "frames are mixed");
             if is_ours {
@@ -244,15 +217,15 @@ fn a_slot_that_does_not_end_its_frames_holds_up_nobody() {
 fn rates_hold_in_the_long_run() {
     let mut sim = backplane();
     write(&mut sim, "rate", 0, &Bits::new(16, u128::from(BEAT / 2)));
-    let line = Stream::out_of(&sim, "tx0");
-    sim.set_u64(line.ready, 1);
-    let slot = Stream::into(&mut sim, "slot0_tx0");
+    let line = Stream::of(&sim, "tx0", SignalKind::Output);
+    set(&mut sim, line.ready, 1);
+    let slot = Stream::of(&sim, "slot0_tx0", SignalKind::Input);
     let (mut beats, mut at) = (0u64, 0);
     let cycles = 20_000;
     for _ in 0..cycles {
-        slot.offer(&mut sim, 0, at % 100 == 99);
-        at += u64::from(slot.passing(&mut sim).is_some());
-        beats += u64::from(line.passing(&mut sim).is_some());
+        offer(&mut sim, &slot, 0, at % 100 == 99);
+        at += u64::from(passing(&mut sim, &slot).is_some());
+        beats += u64::from(passing(&mut sim, &line).is_some());
         sim.step();
     }
     let allowed = cycles / 2..=cycles / 2 + u64::from(super::BURST) + 100;

@@ -51,8 +51,8 @@ pub(super) fn merge(design: &mut Design, count: u32, shape: StreamShape) -> Modu
     m.connect(turn, "request", asks);
     let next = m.output_of(turn, "grant");
     let ends = m.and(passes, last);
-    let is_idle = m.or(within, valid);
-    let is_idle = m.not(is_idle);
+    let is_busy = m.or(within, valid);
+    let is_idle = m.not(is_busy);
     let is_free = m.or(ends, is_idle);
     let is_asked = m.reduce_or(asks);
     let changes = m.and(is_free, is_asked);

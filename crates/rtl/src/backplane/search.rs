@@ -1,20 +1,19 @@
 //! The search for the first rule that a frame matches.
 //!
-//! A frame has [`MIN_FRAME`] bits at least, so from one to the next there are some cycles, in each of which a part of the rules is compared,
+//! A frame has 64 bytes at least, so from one to the next there are some cycles, in each of which a part of the rules is compared,
 //! the first ones first. Memories hold the rules, one for each that is compared in a cycle: a part costs the comparisons of all.
 
 use super::build::{Words, place_bits};
 use super::{BackplaneOptions, RULES};
+use crate::report::SHORTEST;
 use millrace_netlist::{ModuleBuilder, NodeId, RegisterId, address_width};
 
 /// The bytes that are looked at: destination, source, type, tag.
 pub(super) const BYTES: u32 = 16;
-/// Bits of the shortest frame that comes at the full rate.
-const MIN_FRAME: u32 = 512;
 
 /// The cycles of a search.
 pub(super) fn cycles(options: &BackplaneOptions) -> u32 {
-    MIN_FRAME / options.width
+    8 * SHORTEST / options.width
 }
 
 /// Cycles from the last byte that is looked at to the decision: the head waits for a cycle, and what was found takes two more.

@@ -46,7 +46,7 @@ pub use report::DeviceReport;
 pub use crate::groups::{GROUPS, NODES, SESSIONS};
 use crate::hardware::Options;
 use crate::map::Bus;
-use crate::report::line_rate;
+use crate::report::{SHORTEST_ON_LINK, line_rate};
 
 /// What a port of a device is connected to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl DeviceOptions {
     pub fn line_rate(&self, period_ps: u32) -> u64 {
         match self.link {
             Link::Stream | Link::Xgmii => line_rate(period_ps),
-            Link::Gmii => u64::from(self.ports) * 1_000_000_000 / ((64 + 20) * 8),
+            Link::Gmii => u64::from(self.ports) * 1_000_000_000 / SHORTEST_ON_LINK,
         }
     }
 

@@ -4,13 +4,9 @@
 use super::clones::cut;
 use super::shape::Shape;
 use crate::parts::counter;
+use crate::report::SHORTEST;
 use millrace_netlist::blocks::{editor, scheduler};
-use millrace_netlist::{
-    Design, InstanceId, ModuleBuilder, ModuleId, NodeId, OutStream, RegisterId, StreamShape,
-};
-
-/// Bytes of the shortest frame of Ethernet.
-const LEAST: u32 = 64;
+use millrace_netlist::{Design, InstanceId, ModuleBuilder, ModuleId, NodeId, OutStream, StreamShape};
 
 /// Whose sending side it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,10 +67,9 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
     m.connect(turns, "enqueue", accepted);
     m.connect(turns, "class", class);
     let (valid, choice) = (m.output_of(turns, "valid"), m.output_of(turns, "choice"));
-    let (fetched_register, fetched) = m.register("fetched", 1, Some(0));
     let edits = m.instance(design, editing, "editor");
     let take = m.output_of(edits, "take");
-    let fetch = fetches(&mut m, shape, (fetched_register, fetched), (valid, take));
+    let (fetch, fetched) = fetches(&mut m, shape, valid, take);
     m.connect(turns, "take", fetch);
 
     let places = places(&mut m, shape, (accepted, class), (fetch, choice));
@@ -142,22 +137,18 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
     design.add(m.finish())
 }
 
-/// Whether the next frame is fetched, while one is sent. When the editor takes it the place is free in the next cycle, so that what the
-/// editor waits for and whose turn it is are not in one; where a frame can be one beat, at once.
-fn fetches(
-    m: &mut ModuleBuilder,
-    shape: &Shape,
-    (fetched_register, fetched): (RegisterId, NodeId),
-    (valid, take): (NodeId, NodeId),
-) -> NodeId {
+/// Whether the next frame is fetched, while one is sent, and whether it was. When the editor takes it the place is free in the next cycle,
+/// so that what the editor waits for and whose turn it is are not in one; where a frame can be one beat, at once.
+fn fetches(m: &mut ModuleBuilder, shape: &Shape, valid: NodeId, take: NodeId) -> (NodeId, NodeId) {
+    let (register, fetched) = m.register("fetched", 1, Some(0));
     let none = m.not(fetched);
-    let free = if shape.width < 8 * LEAST { none } else { m.or(none, take) };
+    let free = if shape.width < 8 * SHORTEST { none } else { m.or(none, take) };
     let fetch = m.and(valid, free);
     let stays = m.not(take);
     let stays = m.and(fetched, stays);
     let next = m.or(fetch, stays);
-    m.set_next(fetched_register, next);
-    fetch
+    m.set_next(register, next);
+    (fetch, fetched)
 }
 
 /// Sends what the editor gives, with what belongs to the frame of the beat at its output.
