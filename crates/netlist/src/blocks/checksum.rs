@@ -28,38 +28,72 @@ fn rows(bytes: u32) -> Vec<(u32, Bits)> {
     rows
 }
 
-/// The register after so many of the first bytes of `data`.
-pub(super) fn after(m: &mut ModuleBuilder, state: NodeId, data: NodeId, bytes: u32) -> NodeId {
-    if bytes == 0 {
-        return state;
-    }
-    let data = m.slice(data, 0, bytes * 8);
-    let both = m.concat(&[data, state]);
-    let mut bits: Vec<NodeId> = rows(bytes)
-        .into_iter()
-        .map(|(of_state, of_data)| {
-            let mask = m.constant(of_data.concat(&Bits::new(32, of_state.into())));
-            let chosen = m.and(both, mask);
+/// The exclusive or of the bits that each row chooses of a value.
+fn sums(m: &mut ModuleBuilder, value: NodeId, rows: &[Bits]) -> NodeId {
+    let bits: Vec<NodeId> = (rows.iter().rev())
+        .map(|row| {
+            let mask = m.constant(row.clone());
+            let chosen = m.and(value, mask);
             m.reduce_xor(chosen)
         })
         .collect();
-    bits.reverse();
     m.concat(&bits)
 }
 
-/// The register after `count` bytes, 0 to 8, of 64 bits: steps of four, two and one byte, each where its bit of `count` is 1.
-pub(super) fn after_some(m: &mut ModuleBuilder, state: NodeId, data: NodeId, count: NodeId) -> NodeId {
-    let all = after(m, state, data, 8);
-    let (mut state, mut rest) = (state, data);
-    for (bit, bytes) in [(2, 4), (1, 2), (0, 1)] {
-        let steps = m.bit(count, bit);
-        let next = after(m, state, rest, bytes);
-        state = m.mux(steps, next, state);
-        let later = m.shr_by(rest, bytes * 8);
-        rest = m.mux(steps, later, rest);
+/// What so many of the first bytes of `data`, at least one, add to the register: it is [`advanced`] and this together after them.
+pub(super) fn of_data(m: &mut ModuleBuilder, data: NodeId, bytes: u32) -> NodeId {
+    let data = m.slice(data, 0, bytes * 8);
+    let rows: Vec<Bits> = rows(bytes).into_iter().map(|(_, of_data)| of_data).collect();
+    sums(m, data, &rows)
+}
+
+/// The register after so many bytes that are 0.
+pub(super) fn advanced(m: &mut ModuleBuilder, state: NodeId, bytes: u32) -> NodeId {
+    let rows: Vec<Bits> =
+        rows(bytes).into_iter().map(|(of_state, _)| Bits::new(32, of_state.into())).collect();
+    sums(m, state, &rows)
+}
+
+/// The register after so many of the first bytes of `data`, at least one.
+pub(super) fn after(m: &mut ModuleBuilder, state: NodeId, data: NodeId, bytes: u32) -> NodeId {
+    let (state, data) = (advanced(m, state, bytes), of_data(m, data, bytes));
+    m.xor(state, data)
+}
+
+/// The last 1 to 8 bytes of a frame: a step of four of them, and the rest in another cycle.
+pub(super) struct Ending {
+    /// The register before the last one to four bytes.
+    state: NodeId,
+    /// The same, with four bytes of data added to its bits.
+    mixed: NodeId,
+}
+
+impl Ending {
+    /// `many` says that there are more than four bytes in `data`.
+    pub(super) fn new(m: &mut ModuleBuilder, state: NodeId, (data, many): (NodeId, NodeId)) -> Ending {
+        let four = after(m, state, data, 4);
+        let state = m.mux(many, four, state);
+        let (low, high) = (m.slice(data, 0, 32), m.slice(data, 32, 32));
+        let rest = m.mux(many, high, low);
+        Ending { state, mixed: m.xor(state, rest) }
     }
-    let full = m.bit(count, 3);
-    m.mux(full, all, state)
+
+    /// A cycle later.
+    pub(super) fn delayed(self, m: &mut ModuleBuilder) -> Ending {
+        let Ending { state, mixed } = self;
+        Ending {
+            state: m.delayed("ending_state", state, None),
+            mixed: m.delayed("ending_mixed", mixed, None),
+        }
+    }
+
+    /// The register after so many more bytes, one to four. What a byte adds depends on its exclusive or with the lowest bits of the
+    /// register alone.
+    pub(super) fn after(&self, m: &mut ModuleBuilder, bytes: u32) -> NodeId {
+        let rest = m.shr_by(self.state, bytes * 8);
+        let added = of_data(m, self.mixed, bytes);
+        m.xor(rest, added)
+    }
 }
 
 /// Whether the register would hold [`RESIDUE`] after `count` bytes, 0 to 7, if it has come to `state` by 8 bytes, of which those after
@@ -108,22 +142,29 @@ mod tests {
     #[test]
     fn bytes_at_once_are_bytes_one_by_one() {
         let mut m = ModuleBuilder::new("crc");
-        let (state, data, count) = (m.input("state", 32), m.input("data", 64), m.input("count", 4));
-        let next = after_some(&mut m, state, data, count);
-        m.output("next", next);
+        let (state, data, many) = (m.input("state", 32), m.input("data", 64), m.input("many", 1));
+        let ending = Ending::new(&mut m, state, (data, many));
+        for bytes in 1..=4 {
+            let next = ending.after(&mut m, bytes);
+            m.output(&format!("rest{bytes}"), next);
+        }
+        let next = after(&mut m, state, data, 8);
+        m.output("all", next);
         let mut design = Design::new();
         design.add(m.finish());
         let mut sim = Simulator::new(&design).unwrap();
         let signal = |name: &str| sim.input(name).unwrap();
-        let (state, data, count) = (signal("state"), signal("data"), signal("count"));
-        let next = sim.output("next").unwrap();
+        let (state, data, many) = (signal("state"), signal("data"), signal("many"));
+        let all = sim.output("all").unwrap();
         let bytes = *b"12345678";
-        for number in 0..=8usize {
-            sim.set_u64(state, 0xffff_ffff);
-            sim.set_u64(data, u64::from_le_bytes(bytes));
-            sim.set_u64(count, number as u64);
+        sim.set_u64(state, 0xffff_ffff);
+        sim.set_u64(data, u64::from_le_bytes(bytes));
+        for number in 1..=8usize {
+            sim.set_u64(many, u64::from(number > 4));
+            let next = sim.output(&format!("rest{}", (number - 1) % 4 + 1)).unwrap();
             assert_eq!(sim.get_u64(next) as u32, plain(0xffff_ffff, &bytes[..number]), "{number} bytes");
         }
+        assert_eq!(sim.get_u64(all) as u32, plain(0xffff_ffff, &bytes));
         // The check value of CRC-32.
         assert_eq!(!plain(0xffff_ffff, b"123456789"), 0xcbf4_3926);
         let check = !plain(0xffff_ffff, b"123456789");

@@ -87,6 +87,19 @@ impl End {
         let bad = m.any(&[check, short, long, broken]);
         End { bad, check, short, long, broken, length }
     }
+
+    /// A cycle later.
+    pub(super) fn delayed(self, m: &mut ModuleBuilder) -> End {
+        let mut later = |name: &str, value: NodeId| m.delayed(&format!("end_{name}"), value, None);
+        End {
+            bad: later("bad", self.bad),
+            check: later("check", self.check),
+            short: later("short", self.short),
+            long: later("long", self.long),
+            broken: later("broken", self.broken),
+            length: later("length", self.length),
+        }
+    }
 }
 
 /// The bytes of a frame so far and some more; it stays at the largest number.

@@ -56,7 +56,7 @@ impl PartsLatency {
         let bytes = shape.width / 8;
         let macs = match shape.link {
             Link::Stream => 0,
-            Link::Xgmii => 5,
+            Link::Xgmii => 7,
             // Preamble, the bytes of a beat, the check sequence that may be there; two before the preamble of the other side.
             Link::Gmii => bytes + 15,
         };

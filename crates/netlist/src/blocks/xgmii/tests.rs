@@ -171,6 +171,35 @@ fn faults_are_counted_and_harm_nobody() {
     }
 }
 
+/// A frame without a terminator that another follows at once is bad. The other is received as a whole, or counted as no start if it
+/// begins in the word that ends the first; the frame after them is received.
+#[test]
+fn a_start_within_a_frame_ends_it() {
+    for half in [0, 1] {
+        for length in [80, 84] {
+            let mut rng = Rng::new(5);
+            let mut wire = Vec::new();
+            gap(&mut wire, 8, half);
+            let [broken, other, good] = [length, 90, 100].map(|length| random(&mut rng, length));
+            wire.extend(on_wire(&broken));
+            wire.pop();
+            wire.extend(on_wire(&other));
+            gap(&mut wire, 8, half);
+            wire.extend(on_wire(&good));
+            let mut receiver = Receiver::new(1518);
+            receiver.all(&wire);
+            // Of a frame in lane 4 the word that ends before lane 0 is over when a start comes there.
+            let is_received = half == 1 && length == 80;
+            assert_eq!(receiver.counted("bad_control"), 1);
+            assert_eq!(receiver.counted("bad_preamble"), u64::from(!is_received));
+            let fine: Vec<&Vec<u8>> =
+                receiver.left.iter().filter(|(_, bad)| !bad).map(|(bytes, _)| bytes).collect();
+            let wanted = if is_received { vec![&other, &good] } else { vec![&good] };
+            assert_eq!(fine, wanted, "lane {}, {length} bytes", 4 * half);
+        }
+    }
+}
+
 #[test]
 fn frames_for_others_are_filtered() {
     let mut receiver = Receiver::new(1518);

@@ -1,6 +1,6 @@
 //! The sending half: from a stream of frames to XGMII, with preamble, padding, check sequence and gap.
 
-use super::super::checksum::after_some;
+use super::super::checksum::{Ending, after};
 use super::super::mac::{bytes_of, count_sent, drain};
 use super::super::once;
 use super::{ERROR, IDLE, START, TERMINATE};
@@ -113,24 +113,23 @@ pub(super) fn transmit(m: &mut ModuleBuilder) {
         abort: m.delayed("step_abort", abort, Some(0)),
         shift: m.delayed("step_shift", shift_now, Some(0)),
     };
-    encode(m, &step);
-    count_frames(m, (start, moves), (bytes, bad), (last, abort));
+    count_frames(m, &step);
+    let (step, ending) = checked(m, step);
+    encode(m, &step, &ending);
 }
 
-fn count_frames(
-    m: &mut ModuleBuilder,
-    (start, moves): (NodeId, NodeId),
-    (bytes, bad): (NodeId, NodeId),
-    (last, abort): (NodeId, NodeId),
-) {
+fn count_frames(m: &mut ModuleBuilder, step: &Step) {
     let (length_register, length) = m.register("length", 16, None);
-    let wide = m.resize(bytes, 16);
+    let wide = m.resize(step.bytes, 16);
     let sum = m.add(length, wide);
     let check = m.number(16, 4);
-    let next_length = m.mux(start, check, sum);
+    let next_length = m.mux(step.start, check, sum);
     m.set_next(length_register, next_length);
-    m.set_enable(length_register, moves);
-    count_sent(m, (last, abort), (sum, bad));
+    m.set_enable(length_register, step.there);
+    let last = m.delayed("sent_last", step.last, Some(0));
+    let abort = m.delayed("sent_abort", step.abort, Some(0));
+    let (octets, bad) = (m.delayed("sent_octets", sum, None), m.delayed("sent_bad", step.bad, None));
+    count_sent(m, (last, abort), (octets, bad));
 }
 
 /// The bytes of a beat with zeros after the end of the frame, and how many there are.
@@ -218,67 +217,90 @@ fn gaps(
     now
 }
 
-/// Puts check sequence and control characters to the words, and moves them to their lanes.
-fn encode(m: &mut ModuleBuilder, step: &Step) {
+/// The word a cycle later, and the check sequence with the most of its bytes.
+fn checked(m: &mut ModuleBuilder, step: Step) -> (Step, Ending) {
     let (crc_register, crc) = m.register("crc", 32, None);
-    let after = after_some(m, crc, step.data, step.bytes);
+    let next = after(m, crc, step.data, 8);
     let first = m.number(32, 0xffff_ffff);
-    let next = m.mux(step.start, first, after);
+    let next = m.mux(step.start, first, next);
     m.set_next(crc_register, next);
     m.set_enable(crc_register, step.there);
-    let right = m.not(after);
-    let check = m.mux(step.bad, after, right);
-
-    let idle = |m: &mut ModuleBuilder, lanes: u32| {
-        let bytes: Vec<NodeId> = (0..lanes).map(|_| m.number(8, IDLE.into())).collect();
-        bytes
+    let four = m.number(4, 4);
+    let many = m.lt(four, step.bytes);
+    let ending = Ending::new(m, crc, (step.data, many)).delayed(m);
+    let step = Step {
+        data: m.delayed("checked_data", step.data, None),
+        bytes: m.delayed("checked_bytes", step.bytes, None),
+        start: m.delayed("checked_start", step.start, Some(0)),
+        there: m.delayed("checked_there", step.there, Some(0)),
+        last: m.delayed("checked_last", step.last, Some(0)),
+        bad: m.delayed("checked_bad", step.bad, None),
+        abort: m.delayed("checked_abort", step.abort, Some(0)),
+        shift: m.delayed("checked_shift", step.shift, Some(0)),
     };
+    (step, ending)
+}
+
+/// Puts check sequence and control characters to the words, and in the next cycle moves them to their lanes.
+fn encode(m: &mut ModuleBuilder, step: &Step, ending: &Ending) {
+    // The word that ends the frame, and the next: the last one to four bytes of data with what follows them, after four others or none.
+    let idle = |m: &mut ModuleBuilder, lanes: u32| -> Vec<NodeId> {
+        (0..lanes).map(|_| m.number(8, IDLE.into())).collect()
+    };
+    let good = m.not(step.bad);
+    let flips = m.repeat(good, 32);
+    let (low, high) = (m.slice(step.data, 0, 32), m.slice(step.data, 32, 32));
+    let four = m.number(4, 4);
+    let many = m.lt(four, step.bytes);
+    let rest = m.mux(many, high, low);
     let mut ends = Vec::new();
-    for bytes in 1..=8u32 {
-        let mut parts = idle(m, 16 - bytes - 5);
+    for bytes in 1..=4u32 {
+        let check = ending.after(m, bytes);
+        let mut parts = idle(m, 12 - bytes - 5);
         parts.push(m.number(8, TERMINATE.into()));
-        parts.push(check);
-        parts.push(m.slice(step.data, 0, bytes * 8));
-        let data = m.concat(&parts);
-        let control = m.number(16, u128::from((0xffffu32 << (bytes + 4)) & 0xffff));
-        ends.push((data, control));
+        parts.push(m.xor(check, flips));
+        parts.push(m.slice(rest, 0, bytes * 8));
+        ends.push(m.concat(&parts));
     }
     let number = m.add_number(step.bytes, 15);
     let number = m.slice(number, 0, 3);
-    let datas: Vec<NodeId> = ends.iter().map(|(data, _)| *data).collect();
-    let controls: Vec<NodeId> = ends.iter().map(|(_, control)| *control).collect();
-    let (end_data, end_control) = (m.choose(number, &datas), m.choose(number, &controls));
+    let of_rest = m.slice(number, 0, 2);
+    let end = m.choose(of_rest, &ends);
+    let mut parts = idle(m, 4);
+    parts.push(end);
+    let (far, near) = (m.concat(&[end, low]), m.concat(&parts));
+    let end_data = m.mux(many, far, near);
+    let controls: Vec<NodeId> =
+        (1..=8u32).map(|bytes| m.number(16, u128::from((0xffffu32 << (bytes + 4)) & 0xffff))).collect();
+    let end_control = m.choose(number, &controls);
+    let (end_data, end_control) =
+        (m.delayed("end_data", end_data, None), m.delayed("end_control", end_control, None));
+    let preamble = m.number(64, 0xd555_5555_5555_5500 | u128::from(START));
+    let errors = m.number(64, u128::from(u64::from(ERROR) * 0x0101_0101_0101_0101));
+    let (none, all, one) = (m.number(8, 0), m.number(8, 0xff), m.number(8, 1));
+    let data = m.first(&[(step.start, preamble), (step.abort, errors)], step.data);
+    let control = m.first(&[(step.start, one), (step.abort, all)], none);
+    let (data, control) = (m.delayed("plain_data", data, None), m.delayed("plain_control", control, None));
+    let there = m.delayed("plain_there", step.there, Some(0));
+    let (last, abort) =
+        (m.delayed("plain_last", step.last, Some(0)), m.delayed("plain_abort", step.abort, Some(0)));
+    let shift = m.delayed("plain_shift", step.shift, Some(0));
+
+    // What does not go into the word of the end is the next word.
     let idles = idle(m, 8);
     let idles = m.concat(&idles);
     let (spill_register, spill) = m.register_with("spill", 64, Some(Bits::new(64, 0x0707_0707_0707_0707)));
     let (spill_control_register, spill_control) = m.register("spill_control", 8, Some(0xff));
-    let preamble = m.number(64, 0xd555_5555_5555_5500 | u128::from(START));
-    let errors = m.number(64, u128::from(u64::from(ERROR) * 0x0101_0101_0101_0101));
     let stop = m.number(64, 0x0707_0707_0707_0700 | u128::from(TERMINATE));
-    let (none, all, one) = (m.number(8, 0), m.number(8, 0xff), m.number(8, 1));
-
-    let end_low = m.slice(end_data, 0, 64);
-    let end_high = m.slice(end_data, 64, 64);
-    let control_low = m.slice(end_control, 0, 8);
-    let control_high = m.slice(end_control, 8, 8);
-    let data = m.first(
-        &[(step.start, preamble), (step.abort, errors), (step.last, end_low), (step.there, step.data)],
-        spill,
-    );
-    let control = m.first(
-        &[(step.start, one), (step.abort, all), (step.last, control_low), (step.there, none)],
-        spill_control,
-    );
-    let next_spill = m.first(&[(step.abort, stop), (step.last, end_high)], idles);
+    let (end_low, end_high) = (m.slice(end_data, 0, 64), m.slice(end_data, 64, 64));
+    let (control_low, control_high) = (m.slice(end_control, 0, 8), m.slice(end_control, 8, 8));
+    let next_spill = m.first(&[(abort, stop), (last, end_high)], idles);
     m.set_next(spill_register, next_spill);
-    let next_control = m.first(&[(step.abort, all), (step.last, control_high)], all);
+    let next_control = m.mux(last, control_high, all);
     m.set_next(spill_control_register, next_control);
+    let now = m.first(&[(last, end_low), (there, data)], spill);
+    let now_control = m.first(&[(last, control_low), (there, control)], spill_control);
 
-    let idle_word = Some(Bits::new(64, 0x0707_0707_0707_0707));
-    let (now_register, now) = m.register_with("now", 64, idle_word);
-    m.set_next(now_register, data);
-    let now_control = m.delayed("now_control", control, Some(0xff));
-    let now_shift = m.delayed("now_shift", step.shift, Some(0));
     let high = m.slice(now, 32, 32);
     let before = {
         let (register, value) = m.register_with("before", 32, Some(Bits::new(32, 0x0707_0707)));
@@ -289,8 +311,8 @@ fn encode(m: &mut ModuleBuilder, step: &Step) {
     let before_control = m.delayed("before_control", control_high, Some(0xf));
     let (low, control_low) = (m.slice(now, 0, 32), m.slice(now_control, 0, 4));
     let (moved, moved_control) = (m.concat(&[low, before]), m.concat(&[control_low, before_control]));
-    let data = m.mux(now_shift, moved, now);
-    let control = m.mux(now_shift, moved_control, now_control);
+    let data = m.mux(shift, moved, now);
+    let control = m.mux(shift, moved_control, now_control);
     m.output("data", data);
     m.output("control", control);
 }
