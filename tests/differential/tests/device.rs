@@ -214,6 +214,46 @@ fn frames_go_from_mac_to_mac_by_octets() {
 }
 
 /// Frames of all sizes from 64 to 1518 bytes on four links of 1 Gbit/s that are full all the time.
+/// A group has a copy in each cycle, one frame after the other: its words and nodes are read while others are copied.
+#[test]
+fn groups_have_a_copy_in_each_cycle() {
+    const PORTS: u32 = 4;
+    const FRAMES: u32 = 240;
+    let mut control = sample("l2_switch", PORTS).switch;
+    // Bytes of a frame are one beat.
+    let options = DeviceOptions { width: 512, ports: PORTS, ..options() };
+    let hardware = Hardware::new(Arc::clone(control.program()), options.stages()).unwrap();
+    for copies in [1, 2, 4] {
+        let replicas = (0..copies).map(|port| Replica { port, rid: 0 }).collect();
+        let groups = control.replication_mut();
+        groups.clear_multicast();
+        groups.create_group(1).unwrap();
+        groups.set_copies(1, replicas).unwrap();
+        let mut bench = Bench::new(&Device::new(&hardware, options.clone()).unwrap()).unwrap();
+        bench.set_groups(&device_groups(control.replication())).unwrap();
+        bench.update(control.state()).unwrap();
+        for at in 0..FRAMES {
+            let mut bytes = vec![6, 0, 0, 0, 9, 9, 6, 0, 0, 0, 1, 9, 0x88, 0xb5];
+            bytes.resize(60, at as u8);
+            bench.send(at % PORTS, bytes, false);
+        }
+        let (mut left, begun, mut last) = (0, bench.cycle(), 0);
+        while bench.cycle() - last.max(begun) < 500 {
+            let (gone, _) = bench.step(&mut |_| true, &mut |_| true);
+            last = if gone.is_empty() { last } else { bench.cycle() };
+            left += gone.len() as u32;
+        }
+        let (cycles, dropped) = (last - begun, bench.drops());
+        // The copy to the port where a frame came in is dropped in egress. A port sends such a frame every other cycle.
+        assert_eq!(
+            left + dropped.get(&millrace_rtl::device::Reason::EgressDrop).copied().unwrap_or(0) as u32,
+            copies * FRAMES
+        );
+        let least = u64::from(FRAMES * copies.max(2));
+        assert!(cycles < least + 60, "{copies} copies each: {cycles} cycles of {least}");
+    }
+}
+
 #[test]
 fn full_links_lose_nothing() {
     const PORTS: u32 = 4;

@@ -8,6 +8,7 @@ use super::facts::{Length, length_use, needed, who_reads_length};
 use super::fate::Fate;
 use super::headers::{Headers, emitted_bytes};
 use super::leave::{Leaving, leave};
+use super::lists::PLACES;
 use super::receive::{self, receive};
 use super::report::{DeviceReport, PartsLatency};
 use super::shape::Shape;
@@ -342,7 +343,8 @@ impl<'a> Top<'a> {
         }
         let load = (shape.tag > 0).then(|| top.m.register("frames_on_their_way", 16, Some(0)));
         let admits = load.map(|(_, load)| top.admits(load));
-        let depth = (top.ingress.stage.placed.latency + 4).next_power_of_two().max(16);
+        let places = if shape.headers.has_groups { PLACES } else { 0 };
+        let depth = (top.ingress.stage.placed.latency + 4 + places).next_power_of_two().max(16);
         let (credit_register, credit) = top.m.register("outstanding", 16, Some(0));
         let (header, window) = top.headers(&mut design, &receives, (credit, depth, admits));
         let header_port = header.port;
@@ -363,7 +365,7 @@ impl<'a> Top<'a> {
         let bank = copy.header;
         let leaving = leave(&mut top, copy, clones.as_ref());
         let cloned = leaving.cloned.as_ref().zip(clones.as_ref());
-        let cloned = cloned.map(|(cloned, clones)| (cloned.kept, cloned.bank, clones.takes, clones.of_bank));
+        let cloned = cloned.map(|(cloned, clones)| (cloned.kept, cloned.bank, clones.done, clones.of_bank));
         let settled = top.settled((enters, cloned), (consumed, of_bank), bank);
         top.queue(&receives, &sends, &leaving);
         if let (Some(sides), Some(load)) = (sides_again, load) {

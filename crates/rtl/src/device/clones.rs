@@ -16,7 +16,7 @@ use crate::hardware::{Part, Stage};
 use crate::parts::later;
 use crate::software_port::PortKind;
 use crate::stage::{Input, ObjectKey, Output};
-use millrace_netlist::{InstanceId, ModuleBuilder, NodeId, address_width};
+use millrace_netlist::{InstanceId, MemoryId, ModuleBuilder, NodeId, address_width};
 use millrace_pipeline::{Intrinsic, PacketPath, Program, SlotId};
 use std::collections::BTreeMap;
 
@@ -132,34 +132,56 @@ pub(super) struct OfSession {
     pub(super) class: NodeId,
 }
 
-/// The session of the frame whose turn it is.
-pub(super) fn session(top: &mut Top<'_>, fate: &Fate) -> Option<OfSession> {
-    let clone = fate.clone.as_ref()?;
-    let m = &mut top.m;
-    let (words, width) = (SESSION_WORDS, session_width());
-    let memory = m.memory("sessions", width, words, Vec::new());
-    let [enable, address, data] = top.control.memory(m, "sessions", PortKind::Sessions, (words, width));
-    m.write(memory, enable, address, data);
-    let low = m.resize(clone.session, address_width(SESSIONS));
-    let beyond = m.bit(clone.session, address_width(SESSIONS));
-    let place = m.concat(&[low, fate.header.bank]);
-    let word = m.read(memory, place);
-    let part = |m: &mut ModuleBuilder, (low, width): (u32, u32)| m.slice(word, low, width);
-    let there = part(m, SessionWord::EXISTS);
-    let known = m.not(beyond);
-    Some(OfSession {
-        exists: m.and(there, known),
-        no_group: part(m, SessionWord::NO_GROUP),
-        list: part(m, SessionWord::LIST),
-        truncate: part(m, SessionWord::TRUNCATE),
-        class: {
-            let class = part(m, SessionWord::CLASS);
-            let highest = m.number(m.width(class), u128::from(top.shape.queues - 1));
-            let above = m.lt(highest, class);
-            let class = m.mux(above, highest, class);
-            m.resize(class, top.shape.class_bits())
-        },
-    })
+/// The words of all sessions.
+pub(super) struct SessionMemory {
+    memory: MemoryId,
+    pub(super) width: u32,
+}
+
+impl SessionMemory {
+    /// Software writes only words of the bank that no frame meets.
+    pub(super) fn new(top: &mut Top<'_>) -> SessionMemory {
+        let m = &mut top.m;
+        let (words, width) = (SESSION_WORDS, session_width());
+        let memory = m.memory("sessions", width, words, Vec::new());
+        let [enable, address, data] = top.control.memory(m, "sessions", PortKind::Sessions, (words, width));
+        m.write(memory, enable, address, data);
+        m.promise_no_collision(memory);
+        SessionMemory { memory, width }
+    }
+
+    /// The word of the session of a frame, a cycle later.
+    pub(super) fn read(&self, m: &mut ModuleBuilder, fate: &Fate, enable: NodeId) -> NodeId {
+        let session = fate.clone.as_ref().map(|clone| clone.session);
+        let session = session.unwrap_or_else(|| m.number(session_bits(), 0));
+        let low = m.resize(session, address_width(SESSIONS));
+        let place = m.concat(&[low, fate.header.bank]);
+        m.read_clocked(self.memory, place, Some(enable))
+    }
+}
+
+impl OfSession {
+    /// By its word, and its number.
+    pub(super) fn of(top: &mut Top<'_>, word: NodeId, session: NodeId) -> OfSession {
+        let m = &mut top.m;
+        let beyond = m.bit(session, address_width(SESSIONS));
+        let part = |m: &mut ModuleBuilder, (low, width): (u32, u32)| m.slice(word, low, width);
+        let there = part(m, SessionWord::EXISTS);
+        let known = m.not(beyond);
+        OfSession {
+            exists: m.and(there, known),
+            no_group: part(m, SessionWord::NO_GROUP),
+            list: part(m, SessionWord::LIST),
+            truncate: part(m, SessionWord::TRUNCATE),
+            class: {
+                let class = part(m, SessionWord::CLASS);
+                let highest = m.number(m.width(class), u128::from(top.shape.queues - 1));
+                let above = m.lt(highest, class);
+                let class = m.mux(above, highest, class);
+                m.resize(class, top.shape.class_bits())
+            },
+        }
+    }
 }
 
 /// What of a frame's copies is for the sake of clones.
@@ -177,14 +199,13 @@ pub(super) struct Turn {
     pub(super) truncate: NodeId,
     pub(super) class: NodeId,
     pub(super) is_clone: NodeId,
-    pub(super) session: NodeId,
     stepped: (millrace_netlist::RegisterId, NodeId),
 }
 
 /// Whose turn it is among the copies of a frame with clones.
-pub(super) fn turn(top: &mut Top<'_>, fate: &Fate) -> Option<Turn> {
-    let OfSession { exists, no_group, list, truncate, class } = session(top, fate)?;
-    let FateClone { asks, is_clone, session, .. } = fate.clone.clone()?;
+pub(super) fn turn(top: &mut Top<'_>, fate: &Fate, of: OfSession) -> Option<Turn> {
+    let OfSession { exists, no_group, list, truncate, class } = of;
+    let FateClone { asks, is_clone, .. } = fate.clone.clone()?;
     let m = &mut top.m;
     let (register, stepped) = m.register("copy_stepped", 1, Some(0));
     let first = m.not(stepped);
@@ -215,7 +236,7 @@ pub(super) fn turn(top: &mut Top<'_>, fate: &Fate) -> Option<Turn> {
         m.all(&[of_clone, other, some, begins])
     };
     let stepped = (register, stepped);
-    Some(Turn { starts, by_list, reason, decides, last, list, truncate, class, is_clone, session, stepped })
+    Some(Turn { starts, by_list, reason, decides, last, list, truncate, class, is_clone, stepped })
 }
 
 impl Turn {

@@ -6,6 +6,7 @@ use super::build::{Top, role_of};
 use super::clones::{FateClone, session_number};
 use super::copies::Copy;
 use super::fate::{Fate, length_now, limit, starts_at_clones, width_of};
+use super::lists::PLACES;
 use super::shape::Shape;
 use super::stages::From;
 use crate::stage::{Input, Output};
@@ -19,17 +20,15 @@ pub(super) struct ClonesWait {
     head: (RegisterId, NodeId),
     tail: (RegisterId, NodeId),
     count: (RegisterId, NodeId),
-    in_progress: RegisterId,
-    of_clones: RegisterId,
     /// There are some, and the first one.
     pub(super) some: NodeId,
     pub(super) first: NodeId,
-    /// It is the turn of one.
-    pub(super) goes: NodeId,
-    /// There is room for a clone of each frame in egress, and for one more; a frame that has begun with its copies goes on.
+    /// There is room for a clone of each frame in egress and on its way there, and for one more.
     pub(super) has_room: NodeId,
-    /// One has all its copies, and the bank that it meets.
+    /// The first one goes.
     pub(super) takes: NodeId,
+    /// One has all its copies, and the bank that it meets.
+    pub(super) done: NodeId,
     pub(super) of_bank: NodeId,
 }
 
@@ -38,7 +37,7 @@ pub(super) fn wait_for_copies(top: &mut Top<'_>, widths: &[u32]) -> Option<Clone
     if !top.shape.features.clones_egress {
         return None;
     }
-    let in_egress = top.egress.stage.placed.latency + 4;
+    let in_egress = top.egress.stage.placed.latency + 4 + PLACES;
     let m = &mut top.m;
     let depth = (2 * in_egress).next_power_of_two().max(64);
     let bits = address_width(depth);
@@ -46,32 +45,13 @@ pub(super) fn wait_for_copies(top: &mut Top<'_>, widths: &[u32]) -> Option<Clone
     let head = m.register("clone_head", bits, Some(0));
     let tail = m.register("clone_tail", bits, Some(0));
     let count = m.register("clone_count", bits + 1, Some(0));
-    let (in_progress, continues) = m.register("copy_in_progress", 1, Some(0));
-    let (of_clones, own) = m.register("copy_of_clone", 1, Some(0));
     let some = m.reduce_or(count.1);
-    let goes = m.mux(continues, own, some);
     let most = m.number(bits + 1, u128::from(depth - in_egress));
-    let room = m.lt(count.1, most);
-    // A frame that has begun holds the turn.
-    let has_room = m.or(room, continues);
+    let has_room = m.lt(count.1, most);
     let first = m.read(memory, head.1);
     let no = m.number(1, 0);
-    let (takes, of_bank) = (no, no);
-    Some(ClonesWait {
-        memory,
-        depth,
-        head,
-        tail,
-        count,
-        in_progress,
-        of_clones,
-        some,
-        first,
-        goes,
-        has_room,
-        takes,
-        of_bank,
-    })
+    let (takes, done, of_bank) = (no, no, no);
+    Some(ClonesWait { memory, depth, head, tail, count, some, first, has_room, takes, done, of_bank })
 }
 
 /// A clone that egress has asked for.
@@ -88,22 +68,6 @@ pub(super) struct Cloned {
 }
 
 impl ClonesWait {
-    /// A copy is made of the frame whose turn it is.
-    pub(super) fn advance(
-        &mut self,
-        m: &mut ModuleBuilder,
-        (moves, last): (NodeId, NodeId),
-        of_bank: NodeId,
-    ) {
-        let goes_on = m.not(last);
-        m.set_next(self.in_progress, goes_on);
-        m.set_enable(self.in_progress, moves);
-        m.set_next(self.of_clones, self.goes);
-        m.set_enable(self.of_clones, moves);
-        self.takes = m.all(&[moves, last, self.goes]);
-        self.of_bank = of_bank;
-    }
-
     /// Adds the clone that egress asks for, `waits` cycles before its frame leaves; gives what becomes of it.
     pub(super) fn push(
         &self,

@@ -1,16 +1,14 @@
 //! What becomes of a frame after ingress: copies, one a cycle, for egress.
 
 use super::build::{Header, Top, role_of};
-use super::clones::{Turn, turn};
-use super::clones_of_egress::{ClonesWait, wait_for_copies};
-use super::control::{GROUP_WORDS, group_widths};
+use super::clones::{FateClone, Turn};
+use super::clones_of_egress::ClonesWait;
 use super::fate::{Fate, is_told_of_copies};
+use super::lists::{Member, listed};
 use super::shape::Shape;
-use super::{GROUPS, NODES, Reason};
 use crate::parts::later;
-use crate::software_port::PortKind;
 use crate::stage::Input;
-use millrace_netlist::{ModuleBuilder, NodeId, address_width};
+use millrace_netlist::{MemoryId, ModuleBuilder, NodeId, RegisterId, address_width};
 use millrace_pipeline::{Intrinsic, PacketPath};
 
 /// A copy of a frame.
@@ -55,93 +53,151 @@ pub(super) struct Copies {
     pub(super) of_bank: NodeId,
 }
 
-/// Frames wait here while one of them is copied. A frame that finds nothing waiting goes on in the same cycle.
+/// Copies of frames, in the order in which the frames come.
 pub(super) fn copies(top: &mut Top<'_>, fate: Fate, depth: u32) -> Copies {
-    let mut fate = fate;
-    let values: Vec<NodeId> = fate.parts().into_iter().map(|part| *part).collect();
-    let m = &mut top.m;
-    // What is always the same, or is there twice, does not wait, but where clones of egress do, which may have something else there.
-    let mut stored: Vec<NodeId> = values.clone();
-    if !top.shape.features.clones_egress {
-        stored.retain(|value| m.as_constant(*value).is_none());
-        stored.sort_unstable();
-        stored.dedup();
+    match top.shape.headers.has_groups {
+        true => listed(top, fate, depth),
+        false => at_once(top, fate, depth),
     }
-    let widths: Vec<u32> = stored.iter().map(|value| m.width(*value)).collect();
-    let all = m.concat(&stored);
-    let waiting = m.memory("frames_to_copy", m.width(all), depth, Vec::new());
-    let bits = address_width(depth);
-    let (head_register, head) = m.register("copy_head", bits, Some(0));
-    let (tail_register, tail) = m.register("copy_tail", bits, Some(0));
-    let (count_register, count) = m.register("copy_count", bits + 1, Some(0));
-    let empty = m.is(count, 0);
-    let oldest = m.read(waiting, head);
-    let first = m.mux(empty, all, oldest);
-    let some = m.not(empty);
-    let mut there = m.or(some, fate.header.valid);
-    // Clones of egress come first; a frame that may be cloned waits until there is room for its clone.
-    let mut clones = wait_for_copies(top, &widths);
-    let m = &mut top.m;
-    let first = match &clones {
-        Some(clones) => {
-            let may = m.and(there, clones.has_room);
-            there = m.mux(clones.goes, clones.some, may);
-            m.mux(clones.goes, clones.first, first)
-        }
-        None => first,
-    };
-    let mut high = m.width(first);
-    let mut parts: Vec<NodeId> = widths
-        .iter()
-        .map(|width| {
-            high -= width;
-            m.slice(first, high, *width)
-        })
-        .collect();
-    if !top.shape.features.clones_egress {
-        let of = |value: &NodeId| stored.binary_search(value).map_or(*value, |at| parts[at]);
-        parts = values.iter().map(of).collect();
-    }
-    let fate_now = fate.with(there, &parts);
+}
 
-    // A copy stays until egress takes it.
+/// Of frames that have no list. A frame that finds nothing waiting goes on in the same cycle.
+fn at_once(top: &mut Top<'_>, fate: Fate, depth: u32) -> Copies {
+    let waiting = Waiting::new(&mut top.m, fate, (depth, false));
+    let copy = Step::new(&mut top.m, "copy");
     let m = &mut top.m;
-    let (valid_register, valid) = m.register("copy_valid", 1, Some(0));
+    let word = m.mux(waiting.some, waiting.oldest, waiting.word);
+    let there = m.or(waiting.some, waiting.comes);
+    let fate = waiting.fate(m, there, word);
     let ready = top.egress.ready(m);
-    let idle = m.not(valid);
-    let free = m.or(idle, ready);
-    let next_valid = m.mux(free, there, valid);
-    m.set_next(valid_register, next_valid);
-    let (copy, last) = next_copy(top, &fate_now, free);
+    let free = copy.is_free(m, ready);
+    copy.connect(m, free, there);
+    let choice = choose(top, &fate, None, free);
+    let made = make(top, &fate, &choice, None);
     let m = &mut top.m;
-    let ended = m.all(&[there, last, free]);
-    let consumed = match &mut clones {
-        Some(clones) => {
-            let moves = m.and(there, free);
-            clones.advance(m, (moves, last), fate_now.header.bank);
-            let others = m.not(clones.goes);
-            m.and(ended, others)
-        }
-        None => ended,
-    };
+    let consumed = m.all(&[there, choice.last, free]);
+    let empty = m.not(waiting.some);
     let passes = m.and(empty, consumed);
     let stays = m.not(passes);
-    let push = m.and(fate.header.valid, stays);
-    let pop = m.and(some, consumed);
-    m.write(waiting, push, tail, all);
-    for (register, at, moves) in [(head_register, head, pop), (tail_register, tail, push)] {
-        let next = m.add_number(at, 1);
-        m.set_next(register, next);
-        m.set_enable(register, moves);
+    let (push, pop) = (m.and(waiting.comes, stays), m.and(waiting.some, consumed));
+    waiting.connect(m, push, pop);
+    Copies { copy: made.registered(m, copy.valid, free), consumed, of_bank: fate.header.bank, clones: None }
+}
+
+/// Frames that wait, the oldest first.
+pub(super) struct Waiting {
+    memory: MemoryId,
+    head: (RegisterId, NodeId),
+    tail: (RegisterId, NodeId),
+    count: (RegisterId, NodeId),
+    incoming: Fate,
+    /// The parts of a frame that differ, if not all are kept.
+    stored: Option<Vec<NodeId>>,
+    /// A frame comes, and what is kept of it.
+    pub(super) comes: NodeId,
+    pub(super) word: NodeId,
+    /// There are some, and the oldest.
+    pub(super) some: NodeId,
+    pub(super) oldest: NodeId,
+}
+
+impl Waiting {
+    /// Room for so many, which is never used up. What is always the same, or is there twice, does not wait, but if `keeps_all`, where
+    /// clones of egress have something else there.
+    pub(super) fn new(m: &mut ModuleBuilder, mut incoming: Fate, (depth, keeps_all): (u32, bool)) -> Waiting {
+        let values: Vec<NodeId> = incoming.parts().into_iter().map(|part| *part).collect();
+        let stored = (!keeps_all).then(|| {
+            let mut stored = values.clone();
+            stored.retain(|value| m.as_constant(*value).is_none());
+            stored.sort_unstable();
+            stored.dedup();
+            stored
+        });
+        let word = m.concat(stored.as_ref().unwrap_or(&values));
+        let memory = m.memory("frames_to_copy", m.width(word), depth, Vec::new());
+        let bits = address_width(depth);
+        let head = m.register("copy_head", bits, Some(0));
+        let tail = m.register("copy_tail", bits, Some(0));
+        let count = m.register("copy_count", bits + 1, Some(0));
+        let some = m.reduce_or(count.1);
+        let oldest = m.read(memory, head.1);
+        let comes = incoming.header.valid;
+        Waiting { memory, head, tail, count, incoming, stored, comes, word, some, oldest }
     }
-    let (more, one) = (m.add_number(count, 1), m.number(bits + 1, 1));
-    let less = m.sub(count, one);
-    let next = m.mux(push, more, less);
-    m.set_next(count_register, next);
-    let changes = m.xor(push, pop);
-    m.set_enable(count_register, changes);
-    let of_bank = fate_now.header.bank;
-    Copies { copy: copy.registered(m, valid, free), consumed, of_bank, clones }
+
+    /// The frame that a word is of.
+    pub(super) fn fate(&self, m: &mut ModuleBuilder, valid: NodeId, word: NodeId) -> Fate {
+        let mut incoming = self.incoming.clone();
+        let values: Vec<NodeId> = incoming.parts().into_iter().map(|part| *part).collect();
+        let mut low = m.width(word);
+        let mut part = |value: &NodeId| {
+            let width = m.width(*value);
+            low -= width;
+            m.slice(word, low, width)
+        };
+        let parts = match &self.stored {
+            None => values.iter().map(part).collect(),
+            Some(stored) => {
+                let parts: Vec<NodeId> = stored.iter().map(&mut part).collect();
+                let of = |value: &NodeId| stored.binary_search(value).map_or(*value, |at| parts[at]);
+                values.iter().map(of).collect::<Vec<NodeId>>()
+            }
+        };
+        self.incoming.with(valid, &parts)
+    }
+
+    /// The bits of the parts of a frame, where all are kept.
+    pub(super) fn widths(&self, m: &ModuleBuilder) -> Vec<u32> {
+        self.incoming.clone().parts().into_iter().map(|part| m.width(*part)).collect()
+    }
+
+    /// The frame that comes waits, and the oldest goes.
+    pub(super) fn connect(self, m: &mut ModuleBuilder, push: NodeId, pop: NodeId) {
+        m.write(self.memory, push, self.tail.1, self.word);
+        for ((register, at), moves) in [(self.head, pop), (self.tail, push)] {
+            let next = m.add_number(at, 1);
+            m.set_next(register, next);
+            m.set_enable(register, moves);
+        }
+        let (register, count) = self.count;
+        let (more, one) = (m.add_number(count, 1), m.number(m.width(count), 1));
+        let less = m.sub(count, one);
+        let next = m.mux(push, more, less);
+        m.set_next(register, next);
+        let changes = m.xor(push, pop);
+        m.set_enable(register, changes);
+    }
+}
+
+/// Registers in which a frame stays until the next ones are free.
+pub(super) struct Step {
+    name: &'static str,
+    register: RegisterId,
+    pub(super) valid: NodeId,
+}
+
+impl Step {
+    pub(super) fn new(m: &mut ModuleBuilder, name: &'static str) -> Step {
+        let (register, valid) = m.register(&format!("{name}_valid"), 1, Some(0));
+        Step { name, register, valid }
+    }
+
+    /// Whether there is room for the next, if what is there goes when `leaves` says so.
+    pub(super) fn is_free(&self, m: &mut ModuleBuilder, leaves: NodeId) -> NodeId {
+        let empty = m.not(self.valid);
+        m.or(empty, leaves)
+    }
+
+    /// It takes what comes when it is free.
+    pub(super) fn connect(&self, m: &mut ModuleBuilder, free: NodeId, comes: NodeId) {
+        let next = m.mux(free, comes, self.valid);
+        m.set_next(self.register, next);
+    }
+
+    /// A part of what it takes.
+    pub(super) fn keep(&self, m: &mut ModuleBuilder, part: &str, value: NodeId, free: NodeId) -> NodeId {
+        m.kept(&format!("{}_{part}", self.name), value, free, None)
+    }
 }
 
 impl Copy {
@@ -180,7 +236,7 @@ impl Copy {
     }
 
     /// In registers that take the next one when they are free.
-    fn registered(mut self, m: &mut ModuleBuilder, valid: NodeId, free: NodeId) -> Copy {
+    pub(super) fn registered(mut self, m: &mut ModuleBuilder, valid: NodeId, free: NodeId) -> Copy {
         self.header.valid = valid;
         for (name, part) in self.parts() {
             let (register, held) = m.register(&format!("copy_{name}"), m.width(*part), None);
@@ -201,68 +257,139 @@ impl Copy {
     }
 }
 
-/// A copy of the frame, and whether it is the last one.
-fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
-    let turn = turn(top, fate);
-    let member = match top.shape.headers.has_groups {
-        true => group_member(top, fate, turn.as_ref()),
-        false => no_member(&mut top.m),
-    };
-    let of_set = port_of_set(top, fate);
-    let m = &mut top.m;
-    let fine = m.is(fate.reason, 0);
-    let resubmits = fate.again.as_ref().map(|again| again.asks);
-    // What starts again, or is a clone, has none of the copies that ingress asked for.
-    let mut others = vec![fine];
-    if let Some(turn) = &turn {
-        others.extend([turn.starts, turn.is_clone].map(|is| m.not(is)));
+/// Which copy of a frame is made.
+pub(super) struct Choice {
+    pub(super) reason: NodeId,
+    pub(super) last: NodeId,
+    /// Its port is that of a node.
+    pub(super) by_group: NodeId,
+    /// Its port is that of a set.
+    pub(super) by_set: NodeId,
+    pub(super) port: NodeId,
+    /// Whether it starts again as a clone; the most bytes of a clone, and its class.
+    pub(super) turn: Option<[NodeId; 3]>,
+}
+
+impl Choice {
+    /// The only copy of a frame that has no list.
+    pub(super) fn plain(m: &mut ModuleBuilder, fate: &Fate) -> Choice {
+        let (no, one) = (m.number(1, 0), m.number(1, 1));
+        let port = m.number(m.width(fate.ports), 0);
+        let port = m.resize(port, address_width(m.width(port)));
+        Choice { reason: fate.reason, last: one, by_group: no, by_set: no, port, turn: None }
     }
-    let resubmits = resubmits.map(|asks| match &turn {
-        Some(turn) => {
-            let begins = m.not(turn.starts);
+
+    pub(super) fn parts(&mut self) -> Vec<(&'static str, &mut NodeId)> {
+        let Choice { reason, last, by_group, by_set, port, turn } = self;
+        let all =
+            [("reason", reason), ("last", last), ("by_group", by_group), ("by_set", by_set), ("port", port)];
+        let of_turn = turn
+            .iter_mut()
+            .flat_map(|[starts, most, class]| [("starts", starts), ("truncate", most), ("class", class)]);
+        all.into_iter().chain(of_turn).collect()
+    }
+}
+
+/// Whether a frame is resubmitted with this copy.
+fn resubmits(m: &mut ModuleBuilder, fate: &Fate, starts: Option<NodeId>) -> Option<NodeId> {
+    let asks = fate.again.as_ref().map(|again| again.asks)?;
+    Some(match starts {
+        Some(starts) => {
+            let begins = m.not(starts);
             m.and(asks, begins)
         }
         None => asks,
-    });
+    })
+}
+
+/// The copy whose turn it is, and the next when `moves` says so.
+pub(super) fn choose(
+    top: &mut Top<'_>,
+    fate: &Fate,
+    of: Option<(&Member, Option<&Turn>)>,
+    moves: NodeId,
+) -> Choice {
+    let of_set = port_of_set(top, fate);
+    let m = &mut top.m;
+    let turn = of.and_then(|(_, turn)| turn);
+    let fine = m.is(fate.reason, 0);
+    // What starts again, or is a clone, has none of the copies that ingress asked for.
+    let mut others = vec![fine];
+    if let Some(turn) = turn {
+        others.extend([turn.starts, turn.is_clone].map(|is| m.not(is)));
+    }
+    let resubmits = resubmits(m, fate, turn.map(|turn| turn.starts));
     others.extend(resubmits.map(|is| m.not(is)));
     let fine = m.all(&others);
     let grouped = m.reduce_or(fate.group);
     let asked = m.reduce_or(fate.ports);
-    let mut by_group = m.and(fine, grouped);
     let not_group = m.not(grouped);
     let by_set = m.all(&[fine, asked, not_group]);
-    let mut reason = m.mux(by_group, member.reason, fate.reason);
-    if let Some(turn) = &turn {
+    let one = m.number(1, 1);
+    let (mut reason, mut last) = (fate.reason, m.mux(by_set, of_set.last, one));
+    let mut by_group = m.number(1, 0);
+    if let Some((member, _)) = of {
+        by_group = m.and(fine, grouped);
+        reason = m.mux(by_group, member.reason, reason);
+    }
+    if let Some(turn) = turn {
         by_group = m.or(by_group, turn.by_list);
         let of_clone = m.mux(turn.by_list, fate.reason, reason);
         reason = m.mux(turn.decides, turn.reason, of_clone);
     }
-    let port = m.resize(fate.port, 32);
-    let port = m.mux(by_set, of_set.port, port);
-    let port = m.mux(by_group, member.port, port);
-    let none = m.number(16, 0);
-    let rid = m.mux(by_group, member.rid, none);
-    let one = m.number(1, 1);
-    let last = m.mux(by_set, of_set.last, one);
-    let mut last = m.mux(by_group, member.last, last);
-    if let Some(turn) = &turn {
+    if let Some((member, _)) = of {
+        last = m.mux(by_group, member.last, last);
+    }
+    if let Some(turn) = turn {
         last = m.mux(turn.decides, turn.last, last);
     }
-
-    let moves = m.and(fate.header.valid, free);
-    let counters = [(member.register, member.next, by_group), (of_set.register, of_set.next, by_set)];
-    count_copies(m, counters, moves, last);
-    if let Some(turn) = &turn {
+    let moves = m.and(fate.header.valid, moves);
+    if let Some((member, _)) = of {
+        count_copies(m, (member.register, member.next, by_group), moves, last);
+    }
+    count_copies(m, (of_set.register, of_set.next, by_set), moves, last);
+    if let Some(turn) = turn {
         turn.connect(m, moves, last);
     }
+    let turn = turn.map(|turn| [turn.starts, turn.truncate, turn.class]);
+    Choice { reason, last, by_group, by_set, port: of_set.port, turn }
+}
+
+/// A copy of the frame; of a node, if it is by a list.
+pub(super) fn make(top: &mut Top<'_>, fate: &Fate, choice: &Choice, node: Option<NodeId>) -> Copy {
+    let m = &mut top.m;
+    let port = m.resize(fate.port, 32);
+    let of_set = m.resize(choice.port, 32);
+    let port = m.mux(choice.by_set, of_set, port);
+    let none = m.number(16, 0);
+    let (port, rid) = match node {
+        Some(node) => {
+            let (of_node, rid) = (m.slice(node, 0, 32), m.slice(node, 32, 16));
+            (m.mux(choice.by_group, of_node, port), m.mux(choice.by_group, rid, none))
+        }
+        None => (port, none),
+    };
+    let starts = choice.turn.map(|[starts, ..]| starts);
+    let resubmits = resubmits(m, fate, starts);
     let (number, is_port) = top.shape.port_of(m, port);
-    let path = path(m, (by_group, by_set), fate);
+    let path = path(m, (choice.by_group, choice.by_set), fate);
     let told = Told { port, rid, path };
     let given = given(top, fate, &told);
-    let kept = kept(top, fate, (&told, turn.as_ref(), resubmits));
+    let kept = kept(top, fate, (&told, starts, resubmits));
     let m = &mut top.m;
-    let starts = resubmits.filter(|_| top.shape.tag > 0).map(|resubmits| match &turn {
-        Some(turn) => m.or(resubmits, turn.starts),
+    let (header, emitted) = (fate.header, fate.emitted);
+    let of_clone = choice.turn.zip(fate.clone.as_ref());
+    let class =
+        of_clone.map_or(fate.class, |([_, _, class], clone)| m.mux(clone.is_clone, class, fate.class));
+    let most = fate.most.map(|asked| [session_cut(m, of_clone), asked]);
+    let clone = of_clone.map(|([starts, ..], clone)| CopyClone {
+        starts,
+        session: clone.session,
+        of_egress: clone.of_egress,
+        parsed: clone.parsed,
+    });
+    let starts = resubmits.filter(|_| top.shape.tag > 0).map(|resubmits| match starts {
+        Some(starts) => m.or(resubmits, starts),
         None => resubmits,
     });
     let number = match starts {
@@ -272,55 +399,31 @@ fn next_copy(top: &mut Top<'_>, fate: &Fate, free: NodeId) -> (Copy, NodeId) {
         }
         None => number,
     };
-    let (header, emitted) = (fate.header, fate.emitted);
-    let class = turn.as_ref().map_or(fate.class, |turn| m.mux(turn.is_clone, turn.class, fate.class));
-    let most = fate.most.map(|asked| [session_cut(m, turn.as_ref()), asked]);
-    let clone = turn.as_ref().zip(fate.clone.as_ref()).map(|(turn, clone)| CopyClone {
-        starts: turn.starts,
-        session: turn.session,
-        of_egress: clone.of_egress,
-        parsed: clone.parsed,
-    });
-    let copy = Copy {
-        header,
-        reason,
-        port: number,
-        is_port,
-        class,
-        last,
-        emitted,
-        given,
-        starts,
-        kept,
-        clone,
-        most,
-    };
-    (copy, last)
+    let (reason, last) = (choice.reason, choice.last);
+    Copy { header, reason, port: number, is_port, class, last, emitted, given, starts, kept, clone, most }
 }
 
 /// What counts the copies of a frame: a register, its next value, and whether it counts this copy.
 fn count_copies(
     m: &mut ModuleBuilder,
-    counters: [(millrace_netlist::RegisterId, NodeId, NodeId); 2],
+    (register, next, own): (RegisterId, NodeId, NodeId),
     moves: NodeId,
     last: NodeId,
 ) {
     let goes_on = m.not(last);
-    for (register, next, own) in counters {
-        let zero = m.number(m.width(next), 0);
-        let counts = m.and(own, goes_on);
-        let value = m.mux(counts, next, zero);
-        m.set_next(register, value);
-        m.set_enable(register, moves);
-    }
+    let zero = m.number(m.width(next), 0);
+    let counts = m.and(own, goes_on);
+    let value = m.mux(counts, next, zero);
+    m.set_next(register, value);
+    m.set_enable(register, moves);
 }
 
 /// The most bytes of this copy by a session.
-fn session_cut(m: &mut ModuleBuilder, turn: Option<&Turn>) -> NodeId {
+fn session_cut(m: &mut ModuleBuilder, of: Option<([NodeId; 3], &FateClone)>) -> NodeId {
     let unlimited = m.number(Shape::LENGTH, u128::from(Shape::NO_LIMIT));
-    turn.map_or(unlimited, |turn| {
-        let of_session = m.or(turn.starts, turn.is_clone);
-        m.mux(of_session, turn.truncate, unlimited)
+    of.map_or(unlimited, |([starts, truncate, _], clone)| {
+        let of_session = m.or(starts, clone.is_clone);
+        m.mux(of_session, truncate, unlimited)
     })
 }
 
@@ -381,7 +484,7 @@ fn given(top: &mut Top<'_>, fate: &Fate, told: &Told) -> Vec<(Input, NodeId)> {
 fn kept(
     top: &mut Top<'_>,
     fate: &Fate,
-    (told, turn, resubmits): (&Told, Option<&Turn>, Option<NodeId>),
+    (told, starts, resubmits): (&Told, Option<NodeId>, Option<NodeId>),
 ) -> Vec<NodeId> {
     let (Some(again), Some(tag), Some(resubmits)) = (&fate.again, top.again.clone(), resubmits) else {
         return Vec::new();
@@ -398,84 +501,19 @@ fn kept(
         };
         let before = m.mux(resubmits, *value, of_copy);
         let of_clone = fate.clone.as_ref().and_then(|clone| clone.values.get(at));
-        kept.push(match (turn, of_clone) {
-            (Some(turn), Some(of_clone)) => m.mux(turn.starts, *of_clone, before),
+        kept.push(match (starts, of_clone) {
+            (Some(starts), Some(of_clone)) => m.mux(starts, *of_clone, before),
             _ => before,
         });
     }
     kept
 }
 
-/// The copy of a multicast group whose turn it is.
-struct Member {
-    reason: NodeId,
-    port: NodeId,
-    rid: NodeId,
-    last: NodeId,
-    register: millrace_netlist::RegisterId,
-    next: NodeId,
-}
-
-/// Of a program that asks for no group.
-fn no_member(m: &mut ModuleBuilder) -> Member {
-    let (register, _) = m.register("copies_made", 1, Some(0));
-    let (reason, port, rid) = (m.number(4, 0), m.number(32, 0), m.number(16, 0));
-    Member { reason, port, rid, last: m.number(1, 1), register, next: m.number(1, 0) }
-}
-
-/// Groups and nodes are words as [`crate::groups`] has them.
-fn group_member(top: &mut Top<'_>, fate: &Fate, turn: Option<&Turn>) -> Member {
-    let m = &mut top.m;
-    let (at_bits, node_bits) = (address_width(GROUPS), address_width(NODES));
-    let ((group_words, node_words), (group_width, node_width)) = (GROUP_WORDS, group_widths());
-    let groups = m.memory("groups", group_width, group_words, Vec::new());
-    let nodes = m.memory("nodes", node_width, node_words, Vec::new());
-    let shapes = [
-        (groups, "groups", PortKind::Groups, (group_words, group_width)),
-        (nodes, "nodes", PortKind::Nodes, (node_words, node_width)),
-    ];
-    for (memory, name, kind, shape) in shapes {
-        let [enable, address, data] = top.control.memory(m, name, kind, shape);
-        m.write(memory, enable, address, data);
-    }
-    let bank = fate.header.bank;
-    let (register, at) = m.register("copies_made", node_bits + 1, Some(0));
-    let low = m.resize(fate.group, at_bits);
-    let low = m.concat(&[low, bank]);
-    let word = m.read(groups, low);
-    let exists = m.bit(word, 2 * node_bits + 1);
-    let list = m.slice(word, 0, 2 * node_bits + 1);
-    let word = turn.map_or(list, |turn| m.mux(turn.by_list, turn.list, list));
-    let first = m.slice(word, 0, node_bits);
-    let count = m.slice(word, node_bits, node_bits + 1);
-    let most = m.number(32, u128::from(GROUPS));
-    let group = m.resize(fate.group, 32);
-    let inside = m.lt(group, most);
-    let exists = m.and(exists, inside);
-    let offset = m.slice(at, 0, node_bits);
-    let place = m.add(first, offset);
-    let place = m.concat(&[place, bank]);
-    let node = m.read(nodes, place);
-    let (port, rid) = (m.slice(node, 0, 32), m.slice(node, 32, 16));
-    let next = m.add_number(at, 1);
-    let empty = m.is(count, 0);
-    let (no_group, no_copy) =
-        (m.number(4, Reason::NoMulticastGroup as u128), m.number(4, Reason::EmptyMulticastGroup as u128));
-    let fine = m.number(4, 0);
-    let reason = m.mux(empty, no_copy, fine);
-    let reason = m.mux(exists, reason, no_group);
-    let ends = m.le(count, next);
-    let absent = m.not(exists);
-    let of_group = m.or(ends, absent);
-    let last = turn.map_or(of_group, |turn| m.mux(turn.by_list, ends, of_group));
-    Member { reason, port, rid, last, register, next }
-}
-
 /// The port of a set whose turn it is.
 struct OfSet {
     port: NodeId,
     last: NodeId,
-    register: millrace_netlist::RegisterId,
+    register: RegisterId,
     /// The ports that had theirs.
     next: NodeId,
 }
@@ -490,8 +528,8 @@ fn port_of_set(top: &mut Top<'_>, fate: &Fate) -> OfSet {
     let negative = m.sub(zero, left);
     let lowest = m.and(left, negative);
     let bits: Vec<(NodeId, NodeId)> =
-        (0..width).map(|at| (m.bit(lowest, at), m.number(32, at.into()))).collect();
-    let port = m.one_hot(32, &bits);
+        (0..width).map(|at| (m.bit(lowest, at), m.number(address_width(width), at.into()))).collect();
+    let port = m.one_hot(address_width(width), &bits);
     let next = m.or(served, lowest);
     let others = m.xor(left, lowest);
     let last = m.is(others, 0);

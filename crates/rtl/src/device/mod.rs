@@ -30,6 +30,7 @@ mod facts;
 mod fate;
 mod headers;
 mod leave;
+mod lists;
 mod macs;
 mod receive;
 mod report;
