@@ -17,7 +17,7 @@ mod slice;
 mod xgmii;
 
 pub use arbiter::{priority_arbiter, round_robin_arbiter};
-pub use editor::{EditorShape, editor};
+pub use editor::{EditorShape, editor, editor_moves};
 pub use fifo::fifo;
 pub use gmii::{gmii_receive, gmii_transmit};
 pub use mac::{RECEIVE_COUNTERS, TRANSMIT_COUNTERS};

@@ -28,6 +28,18 @@ impl Frame {
         }
     }
 
+    /// Lanes by which the old bytes move, the first step, whether they move to the front: with ten bytes instead of the first two of a
+    /// frame they move by a word of eight bytes, so the first step is one before the first word.
+    fn moves(&self, shape: EditorShape) -> Bits {
+        let (by, bytes) = (self.new.len() as i64 - self.from as i64, i64::from(shape.bytes()));
+        let (lanes, words) = (by.rem_euclid(bytes), by.div_euclid(bytes));
+        let first = if by < 0 { -words - 1 } else { -words };
+        let (all, bits) = (shape.place() - shape.lane(), |width: u32, value: i64| {
+            Bits::new(width, (value as u64 & ((1 << width) - 1)).into())
+        });
+        bits(1, i64::from(by < 0)).concat(&bits(all, first)).concat(&bits(shape.lane(), lanes))
+    }
+
     fn expected(&self) -> Vec<u8> {
         [&self.new[..], &self.old[self.from..]].concat()
     }
@@ -53,7 +65,7 @@ fn exercise(shape: EditorShape, frames: usize) {
     let mut design = Design::new();
     blocks::editor(&mut design, shape);
     let mut sim = Simulator::new(&design).unwrap();
-    let inputs = ["start", "emitted", "emitted_bytes", "payload_from", "available", "stored", "m_tready"];
+    let inputs = ["start", "emitted", "emitted_bytes", "moves", "available", "stored", "m_tready"];
     let inputs: BTreeMap<&str, SignalId> =
         inputs.into_iter().map(|name| (name, sim.input(name).unwrap())).collect();
     let outputs = ["take", "read", "word", "done", "m_tdata", "m_tkeep", "m_tlast", "m_tuser", "m_tvalid"];
@@ -73,7 +85,7 @@ fn exercise(shape: EditorShape, frames: usize) {
         sim.set(inputs["start"], &Bits::new(1, u128::from(starts)));
         sim.set(inputs["emitted"], &Bits::from_bytes(shape.emitted.max(1) * 8, &emitted));
         sim.set(inputs["emitted_bytes"], &Bits::new(shape.place(), next.new.len() as u128));
-        sim.set(inputs["payload_from"], &Bits::new(shape.place(), next.from as u128));
+        sim.set(inputs["moves"], &next.moves(shape));
         sim.set_u64(inputs["available"], u64::from(!rng.one_in(3)));
         sim.set(inputs["stored"], &stored);
         let ready = !rng.one_in(3);

@@ -49,19 +49,44 @@ impl EditorShape {
         self.word + self.lane() + 1
     }
 
+    /// The bits of what an editor is told of how old bytes move.
+    pub fn moved(self) -> u32 {
+        self.place() + 1
+    }
+
     /// The bits of a word in memory: data, whether it is the last, its bytes less one, whether the frame is bad.
     pub fn stored(self) -> u32 {
         self.data + 2 + self.lane()
     }
 }
 
-/// An editor of frames in a memory. Inputs: `start` with `emitted` (the first byte highest), `emitted_bytes` and `payload_from` (a
-/// byte of the old frame); `available` says whether the word `word` may be read; `stored` is what the memory gave for the last `word`
+/// How the old bytes of a frame move, as an editor is told: lowest the lanes, then the number of the step that it begins with, highest
+/// whether they move to the front. The frame has so many new bytes before the byte `payload_from` of the old ones; both have the bits of
+/// [`EditorShape::place`]. It takes two sums, so it is computed once and not by each editor.
+pub fn editor_moves(
+    m: &mut ModuleBuilder,
+    shape: EditorShape,
+    emitted_bytes: NodeId,
+    payload_from: NodeId,
+) -> NodeId {
+    let (lane, place) = (shape.lane(), shape.place());
+    let by = m.sub(emitted_bytes, payload_from);
+    let (lanes, words) = (m.slice(by, 0, lane), m.slice(by, lane, place - lane));
+    let forward = m.bit(by, place - 1);
+    // With `words` negative the word before the first beat is read too: -words - 1.
+    let inverted = m.not(words);
+    let negative = m.add_number(inverted, 1);
+    let first = m.mux(forward, inverted, negative);
+    m.concat(&[forward, first, lanes])
+}
+
+/// An editor of frames in a memory. Inputs: `start` with `emitted` (the first byte highest), `emitted_bytes` and `moves` (as
+/// [`editor_moves`] has them); `available` says whether the word `word` may be read; `stored` is what the memory gave for the last `word`
 /// with `read`, from the next cycle on until the next `read`. Outputs: `take`, when the next frame is started; `read` and `word`;
 /// `done`, with the last beat or in place of it if the frame has no bytes; the stream `m`, whose `tuser` says at the last beat that
 /// the frame is bad; `emits`, when a beat of the frame that was taken last is at the output from the next cycle on.
 ///
-/// The old bytes move by `emitted_bytes - payload_from` places, so each beat but its first `emitted_bytes` is made of two words, which
+/// The old bytes move by their lanes and by words, so each beat but its first `emitted_bytes` is made of two words, which
 /// are turned by so many *lanes*: the last bytes of the one before, then the first of this one. The memory is read a word a cycle; a
 /// frame follows the one before it after one cycle without a beat, or two where the old bytes move to the front.
 ///
@@ -110,19 +135,16 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     let start = m.input("start", 1);
     let emitted = m.input("emitted", shape.emitted.max(1) * 8);
     let emitted_bytes = m.input("emitted_bytes", place);
-    let payload_from = m.input("payload_from", place);
+    let told = m.input("moves", shape.moved());
     let available = m.input("available", 1);
     let stored = m.input("stored", shape.stored());
     let output = m.output_stream("m", StreamShape::frames(shape.data, 1));
 
-    // Where the old bytes go: so many words and lanes to the back, negative: to the front.
-    let by = m.sub(emitted_bytes, payload_from);
-    let words = m.slice(by, lane, place - lane);
     let lanes = match shape.lanes()[..] {
         [only] => m.number(lane, only.into()),
-        _ => m.slice(by, 0, lane),
+        _ => m.slice(told, 0, lane),
     };
-    let forward = m.bit(by, place - 1);
+    let (first, forward) = (m.slice(told, lane, place - lane), m.bit(told, place));
 
     let (busy_register, busy) = m.register("busy", 1, Some(0));
     let (step_register, step) = m.register("step", place - lane, None);
@@ -158,15 +180,17 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     // The next word is read while the step before it goes.
     let idle = m.not(waiting);
     let room = m.or(idle, goes);
+    // What is asked for while the last word goes, nobody looks at: so the memory does not wait for that to be known.
     let going_on = m.not(finish);
     let void = m.bit(step, place - lane - 1);
     let ready = m.or(void, available);
-    let issue = m.all(&[busy, room, going_on, ready]);
+    let issue = m.all(&[busy, room, ready]);
     let real = m.not(void);
     let read = m.and(issue, real);
     let stands = m.not(goes);
     let stands = m.and(waiting, stands);
-    let next_waiting = m.or(issue, stands);
+    let comes = m.and(issue, going_on);
+    let next_waiting = m.or(comes, stands);
     m.set_next(waiting_register, next_waiting);
     m.set_next(old_register, real);
     m.set_enable(old_register, issue);
@@ -178,10 +202,6 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     let take = m.and(start, free);
     let next_busy = m.mux(free, start, busy);
     m.set_next(busy_register, next_busy);
-    // With `words` negative the word before the first beat is read too: -words - 1.
-    let inverted = m.not(words);
-    let negative = m.add_number(inverted, 1);
-    let first = m.mux(forward, inverted, negative);
     let following = m.add_number(step, 1);
     let next_step = m.mux(take, first, following);
     m.set_next(step_register, next_step);
@@ -321,13 +341,26 @@ fn step_of(m: &mut ModuleBuilder, shape: EditorShape, frame: &Frame, stored: Nod
     let last = m.bit(stored, shape.data + lane);
     let bad = m.bit(stored, shape.data + lane + 1);
     let last = m.and(last, old);
+    let over = carries(m, frame.lanes, less);
+    let fits = m.not(over);
     let (lanes, less) = (m.resize(frame.lanes, lane + 2), m.resize(less, lane + 2));
     let end = m.add(lanes, less);
     let end = m.add_number(end, 1);
-    let all = m.number(lane + 2, shape.bytes().into());
-    let fits = m.le(end, all);
     let turned = turned(m, shape, frame, data);
     Step { turned, bad, last, end, fits }
+}
+
+/// Whether a sum of two numbers does not fit their bits. A few of them are lookup tables after each other, without the carry chain, which
+/// takes longer to get to.
+fn carries(m: &mut ModuleBuilder, a: NodeId, b: NodeId) -> NodeId {
+    let mut carry = m.number(1, 0);
+    for at in 0..m.width(a) {
+        let (a, b) = (m.bit(a, at), m.bit(b, at));
+        let (both, either) = (m.and(a, b), m.or(a, b));
+        let passes = m.and(either, carry);
+        carry = m.or(both, passes);
+    }
+    carry
 }
 
 /// The moves that are chosen from at once: as many as a lookup table of six inputs does.

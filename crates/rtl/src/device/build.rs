@@ -25,7 +25,7 @@ use crate::refusal::{Construct, Refusal};
 use crate::stage::{Input, Output};
 use crate::tables::TableUnit;
 use millrace_midend::order::{Order, looks_at_queues, may_set};
-use millrace_netlist::blocks::round_robin_arbiter;
+use millrace_netlist::blocks::{editor_moves, round_robin_arbiter};
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
 use millrace_pipeline::{Intrinsic, PacketPath, Program, SlotId};
 use std::collections::BTreeMap;
@@ -665,6 +665,7 @@ impl<'a> Top<'a> {
     fn queue(&mut self, receives: &[InstanceId], sends: &[InstanceId], leaving: &Leaving) {
         let (m, shape) = (&mut self.m, self.shape);
         let Copy { header, port, class, last, .. } = leaving.copy;
+        let moves = editor_moves(m, shape.editor(), leaving.emitted_bytes, leaving.payload_from);
         let (mut accepted, mut wanted) = (Vec::new(), Vec::new());
         for (number, send) in sends.iter().enumerate() {
             let own = m.is(port, number as u128);
@@ -676,7 +677,7 @@ impl<'a> Top<'a> {
             };
             m.connect(*send, "class", own_class);
             m.connect(*send, "bytes", leaving.bytes);
-            let entry = [header.port, header.slot, leaving.emitted_bytes, leaving.payload_from];
+            let entry = [header.port, header.slot, leaving.emitted_bytes, moves];
             let emitted = (!shape.headers.are_shared).then_some(leaving.emitted);
             let entry = entry.into_iter().chain(emitted).chain(leaving.most);
             for ((name, _), value) in fields(shape, Side::Port).iter().zip(entry) {

@@ -15,8 +15,9 @@ pub(super) const COUNTERS: [&str; 4] = ["frames", "bad", "oversize", "no_buffer"
 /// The module of a receiving side. Inputs: the stream `s`; `whole`, when headers have to wait for the end of the frame; `grant`;
 /// `release` and `keep` with `slot`: its copies are made, one more copy waits; where egress clones `more` and `less` with `slot`: a clone
 /// waits, all copies of one are made; for each output port `doneN` with `slotN`, and `readN`
-/// with `addressN`. Outputs: `request` with `window`, `length`, `header_slot`; `written` and `writing`; `dataN`. Where frames start
-/// again: with the input `tag` of the frame that comes, the outputs `header_tag`, and `lost`: a header does not ask.
+/// with `addressN`; a slot is free two cycles after the last `doneN`. Outputs: `request` with `window`, `length`, `header_slot`;
+/// `written` and `writing`; `dataN`. Where frames start again: with the input `tag` of the frame that comes, the outputs `header_tag`,
+/// and `lost`: a header does not ask.
 pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) -> ModuleId {
     let mut m = ModuleBuilder::new(if starts_again { "receive_again" } else { "receive" });
     let (m, words) = (&mut m, shape.words());
@@ -108,13 +109,20 @@ pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) ->
     store(m, shape, &slots, (count, comes), (data, bytes, ends, is_bad));
     let finished = m.or(ended, overrun);
     let writing = slots.update(m, shape, finished, lost);
-    m.output("written", count);
-    m.output("writing", writing);
+    tell_stored(m, [("written", count), ("writing", writing)]);
     for (name, event) in COUNTERS.iter().zip([ended, bad_end, begins_to_skip, missed]) {
         crate::parts::counter(m, name, event);
     }
     let finished = std::mem::replace(m, ModuleBuilder::new(""));
     design.add(finished.finish())
+}
+
+/// Says how much of frames is in memory: they are there a cycle after they have come.
+fn tell_stored(m: &mut ModuleBuilder, told: [(&str, NodeId); 2]) {
+    for (name, value) in told {
+        let value = m.delayed(name, value, Some(0));
+        m.output(name, value);
+    }
 }
 
 /// What the header asks with, until it has its turn.
@@ -196,6 +204,9 @@ fn store(
     m.promise_no_collision(memory);
     let low = m.slice(count, 0, shape.word_bits());
     let address = m.concat(&[slots.current, low]);
+    // Block memory may be far from where the frame comes.
+    let (comes, address) = (m.delayed("store", comes, Some(0)), m.delayed("store_address", address, None));
+    let word = m.delayed("store_word", word, None);
     m.write(memory, comes, address, word);
     for port in 0..shape.sides() {
         let read = m.input(&format!("read{port}"), 1);
@@ -274,7 +285,10 @@ impl Slots {
         let clones = shape.features.clones_egress.then(|| (m.input("more", 1), m.input("less", 1)));
         let done = (0..shape.sides())
             .map(|port| {
-                (m.input(&format!("done{port}"), 1), m.input(&format!("slot{port}"), shape.slot_bits()))
+                let (done, slot) =
+                    (m.input(&format!("done{port}"), 1), m.input(&format!("slot{port}"), shape.slot_bits()));
+                let done = m.delayed(&format!("done{port}_before"), done, Some(0));
+                (done, m.delayed(&format!("slot{port}_before"), slot, None))
             })
             .collect();
         Slots { current, is_there, current_register, there_register, release, keep, slot, clones, done }

@@ -23,7 +23,7 @@ pub(super) fn fields(shape: &Shape, side: Side) -> Vec<(&'static str, u32)> {
         ("input", shape.port_bits()),
         ("slot", shape.slot_bits()),
         ("emitted_bytes", place),
-        ("payload_from", place),
+        ("moves", shape.editor().moved()),
     ];
     if !shape.headers.are_shared {
         fields.push(("emitted", shape.emitted_bits()));
@@ -117,8 +117,7 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
         true => m.input("emitted", shape.emitted_bits()),
         false => fetched_fields[4],
     };
-    let told =
-        [("emitted_bytes", fetched_fields[2]), ("payload_from", fetched_fields[3]), ("emitted", emitted)];
+    let told = [("emitted_bytes", fetched_fields[2]), ("moves", fetched_fields[3]), ("emitted", emitted)];
     for (name, value) in told {
         m.connect(edits, name, value);
     }

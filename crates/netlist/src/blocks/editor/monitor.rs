@@ -1,7 +1,7 @@
 //! An editor with a monitor of its stream, whose output `fault` is 1 when a beat is not what it should be.
 
 use super::super::mac::monitor::{have_held, input, kept_from_start, output};
-use super::{EditorShape, edit};
+use super::{EditorShape, edit, editor_moves};
 use crate::*;
 
 /// Beats of two bytes, up to three new bytes, frames of up to two words.
@@ -60,7 +60,11 @@ pub(crate) fn monitored() -> Design {
 
     // The frame that was taken last.
     let take = output(&m, "take");
-    let (new, count, from) = (input(&m, "emitted"), input(&m, "emitted_bytes"), input(&m, "payload_from"));
+    let (new, count, from) =
+        (input(&m, "emitted"), input(&m, "emitted_bytes"), m.input("payload_from", SHAPE.place()));
+    let moves = editor_moves(&mut m, SHAPE, count, from);
+    let told = input(&m, "moves");
+    rules.push(m.eq(told, moves));
     let fits = {
         let most = m.number(m.width(count), SHAPE.emitted.into());
         let fits = m.le(count, most);
