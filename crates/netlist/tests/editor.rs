@@ -44,19 +44,24 @@ impl Frame {
         [&self.new[..], &self.old[self.from..]].concat()
     }
 
-    /// A word in memory: whether the frame is bad, whether it is the last word, its bytes less one, its bytes.
+    /// Whether a word is the last, and its bytes less one.
+    fn end(&self, shape: EditorShape, number: usize) -> (bool, usize) {
+        let start = number * shape.bytes() as usize;
+        let bytes = self.old.len().saturating_sub(start).min(shape.bytes() as usize);
+        (start + shape.bytes() as usize >= self.old.len(), bytes.saturating_sub(1))
+    }
+
+    /// A word in memory: whether the frame is bad, and its bytes.
     fn word(&self, shape: EditorShape, number: usize) -> Bits {
         let bytes = shape.bytes() as usize;
         let part =
             &self.old[(number * bytes).min(self.old.len())..((number + 1) * bytes).min(self.old.len())];
-        let is_last = (number + 1) * bytes >= self.old.len();
+        let (is_last, _) = self.end(shape, number);
         let mut all: Vec<u8> = part.to_vec();
         all.resize(bytes, 0xee);
         all.reverse();
         let data = Bits::from_bytes(shape.data, &all);
-        let less = if part.is_empty() { 0 } else { part.len() - 1 };
-        let flags = Bits::new(2, u128::from(self.is_bad && is_last) << 1 | u128::from(is_last));
-        flags.concat(&Bits::new(shape.lane(), less as u128)).concat(&data)
+        Bits::new(1, u128::from(self.is_bad && is_last)).concat(&data)
     }
 }
 
@@ -65,7 +70,8 @@ fn exercise(shape: EditorShape, frames: usize) {
     let mut design = Design::new();
     blocks::editor(&mut design, shape);
     let mut sim = Simulator::new(&design).unwrap();
-    let inputs = ["start", "emitted", "emitted_bytes", "moves", "available", "stored", "m_tready"];
+    let inputs =
+        ["start", "emitted", "emitted_bytes", "moves", "available", "ends", "less", "stored", "m_tready"];
     let inputs: BTreeMap<&str, SignalId> =
         inputs.into_iter().map(|name| (name, sim.input(name).unwrap())).collect();
     let outputs = ["take", "read", "word", "done", "m_tdata", "m_tkeep", "m_tlast", "m_tuser", "m_tvalid"];
@@ -102,6 +108,9 @@ fn exercise(shape: EditorShape, frames: usize) {
             }
         }
         let word = sim.get_u64(outputs["word"]) as usize;
+        let (ends, less) = current.as_ref().map_or((false, 0), |frame| frame.end(shape, word));
+        sim.set_u64(inputs["ends"], ends.into());
+        sim.set_u64(inputs["less"], less as u64);
         let read = flag(&mut sim, "read").then(|| current.as_ref().expect("a frame").word(shape, word));
         stored = read.unwrap_or(stored);
         if flag(&mut sim, "done") && current.take().is_some_and(|frame| frame.expected().is_empty()) {

@@ -54,9 +54,9 @@ impl EditorShape {
         self.place() + 1
     }
 
-    /// The bits of a word in memory: data, whether it is the last, its bytes less one, whether the frame is bad.
+    /// The bits of a word in memory: data, whether the frame is bad.
     pub fn stored(self) -> u32 {
-        self.data + 2 + self.lane()
+        self.data + 1
     }
 }
 
@@ -81,10 +81,11 @@ pub fn editor_moves(
 }
 
 /// An editor of frames in a memory. Inputs: `start` with `emitted` (the first byte highest), `emitted_bytes` and `moves` (as
-/// [`editor_moves`] has them); `available` says whether the word `word` may be read; `stored` is what the memory gave for the last `word`
-/// with `read`, from the next cycle on until the next `read`. Outputs: `take`, when the next frame is started; `read` and `word`;
-/// `done`, with the last beat or in place of it if the frame has no bytes; the stream `m`, whose `tuser` says at the last beat that
-/// the frame is bad; `emits`, when a beat of the frame that was taken last is at the output from the next cycle on.
+/// [`editor_moves`] has them); `available` says whether the word `word` may be read, `ends` whether it is the last, `less` its bytes
+/// less one then; `stored` is what the memory gave for the last `word` with `read`, from the next cycle on until the next `read`.
+/// Outputs: `take`, when the next frame is started; `read` and `word`; `done`, with the last beat or in place of it if the frame has
+/// no bytes; the stream `m`, whose `tuser` says at the last beat that the frame is bad; `emits`, when a beat of the frame that was
+/// taken last is at the output from the next cycle on.
 ///
 /// The old bytes move by their lanes and by words, so each beat but its first `emitted_bytes` is made of two words, which
 /// are turned by so many *lanes*: the last bytes of the one before, then the first of this one. The memory is read a word a cycle; a
@@ -137,6 +138,7 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     let emitted_bytes = m.input("emitted_bytes", place);
     let told = m.input("moves", shape.moved());
     let available = m.input("available", 1);
+    let (at_end, less) = (m.input("ends", 1), m.input("less", lane));
     let stored = m.input("stored", shape.stored());
     let output = m.output_stream("m", StreamShape::frames(shape.data, 1));
 
@@ -150,13 +152,14 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     let (step_register, step) = m.register("step", place - lane, None);
     let (preload_register, preload) = m.register("preload", 1, None);
     let (waiting_register, waiting) = m.register("waiting", 1, Some(0));
-    let (old_register, old) = m.register("old", 1, None);
+    let (end_register, is_end) = m.register("is_end", 1, None);
+    let (less_register, less_now) = m.register("less_now", lane, None);
     let (front_register, front) = m.register("front", 1, None);
     let (out_register, out_valid) = m.register("out_valid", 1, Some(0));
     let (frame, kept) = frame_registers(m, shape);
 
     // What the memory gave goes out with what it gave before. A step before the first beat only gives that.
-    let this = step_of(m, shape, &frame, stored, old);
+    let this = step_of(m, shape, &frame, stored, (is_end, less_now));
     let out_empty = m.not(out_valid);
     let out_free = m.or(out_empty, output.ready);
     let may = m.or(front, out_free);
@@ -192,8 +195,12 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     let comes = m.and(issue, going_on);
     let next_waiting = m.or(comes, stands);
     m.set_next(waiting_register, next_waiting);
-    m.set_next(old_register, real);
-    m.set_enable(old_register, issue);
+    // The end is known with the number of the word, and not only when the memory has given it.
+    let at_end = m.and(at_end, real);
+    for (register, value) in [(end_register, at_end), (less_register, less)] {
+        m.set_next(register, value);
+        m.set_enable(register, issue);
+    }
     m.set_next(front_register, preload);
     m.set_enable(front_register, issue);
 
@@ -334,13 +341,15 @@ fn keep_frame(
     m.set_enable(registers.bad, goes);
 }
 
-fn step_of(m: &mut ModuleBuilder, shape: EditorShape, frame: &Frame, stored: NodeId, old: NodeId) -> Step {
+fn step_of(
+    m: &mut ModuleBuilder,
+    shape: EditorShape,
+    frame: &Frame,
+    stored: NodeId,
+    (last, less): (NodeId, NodeId),
+) -> Step {
     let lane = shape.lane();
-    let data = m.slice(stored, 0, shape.data);
-    let less = m.slice(stored, shape.data, lane);
-    let last = m.bit(stored, shape.data + lane);
-    let bad = m.bit(stored, shape.data + lane + 1);
-    let last = m.and(last, old);
+    let (data, bad) = (m.slice(stored, 0, shape.data), m.bit(stored, shape.data));
     let over = carries(m, frame.lanes, less);
     let fits = m.not(over);
     let (lanes, less) = (m.resize(frame.lanes, lane + 2), m.resize(less, lane + 2));

@@ -125,7 +125,7 @@ fn faults_are_found() {
         for register in ["ready", "inside", "given", "bytes", "line", "lane3"] {
             assert!(prove(&stuck(super::gmii::monitor::monitored(), register)).is_err(), "{register}");
         }
-        for register in ["left", "before", "ended", "rest", "turn", "out"] {
+        for register in ["left", "before", "ended", "rest", "turn", "out", "is_end"] {
             let broken = stuck(super::editor::monitor::monitored(), register);
             assert!(ask(&broken, Some(CYCLES)).is_err(), "{register}");
         }

@@ -735,8 +735,10 @@ impl<'a> Top<'a> {
                     let value = m.output_of(*receive, name);
                     m.connect(*send, &format!("{name}{from}"), value);
                 }
-                let data = m.output_of(*receive, &format!("data{to}"));
-                m.connect(*send, &format!("data{from}"), data);
+                for name in ["data", "last_word"] {
+                    let value = m.output_of(*receive, &format!("{name}{to}"));
+                    m.connect(*send, &format!("{name}{from}"), value);
+                }
             }
         }
     }

@@ -13,11 +13,11 @@ use std::collections::VecDeque;
 pub(super) const COUNTERS: [&str; 4] = ["frames", "bad", "oversize", "no_buffer"];
 
 /// The module of a receiving side. Inputs: the stream `s`; `whole`, when headers have to wait for the end of the frame; `grant`;
-/// `release` and `keep` with `slot`: its copies are made, one more copy waits; where egress clones `more` and `less` with `slot`: a clone
-/// waits, all copies of one are made; for each output port `doneN` with `slotN`, and `readN`
-/// with `addressN`; a slot is free two cycles after the last `doneN`. Outputs: `request` with `window`, `length`, `header_slot`;
-/// `written` and `writing`; `dataN`. Where frames start again: with the input `tag` of the frame that comes, the outputs `header_tag`,
-/// and `lost`: a header does not ask.
+/// `release` and `keep` with `slot`: its copies are made, one more copy waits; where egress clones `more` and `less` with `slot`: a
+/// clone waits, all copies of one are made; for each output port `doneN` with `slotN`, and `readN` with `addressN`; a slot is free two
+/// cycles after the last `doneN`. Outputs: `request` with `window`, `length`, `header_slot`; `written` and `writing`; `dataN`, and
+/// `last_wordN` of the slot in `addressN` that has ended. Where frames start again: with the input `tag` of the frame that comes, the
+/// outputs `header_tag`, and `lost`: a header does not ask.
 pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) -> ModuleId {
     let mut m = ModuleBuilder::new(if starts_again { "receive_again" } else { "receive" });
     let (m, words) = (&mut m, shape.words());
@@ -198,21 +198,34 @@ fn store(
     let less = m.sub(bytes, one);
     let less = m.slice(less, 0, shape.lane_bits());
     let bad = m.and(is_bad, ends);
-    let word = m.concat(&[bad, ends, less, data]);
+    let word = m.concat(&[bad, data]);
     let memory = m.memory("payload", m.width(word), shape.slots * shape.words(), Vec::new());
     // A word is read once it is counted, a cycle after it was written.
     m.promise_no_collision(memory);
     let low = m.slice(count, 0, shape.word_bits());
     let address = m.concat(&[slots.current, low]);
     // Block memory may be far from where the frame comes.
-    let (comes, address) = (m.delayed("store", comes, Some(0)), m.delayed("store_address", address, None));
+    let stores = m.delayed("store", comes, Some(0));
+    let store_address = m.delayed("store_address", address, None);
     let word = m.delayed("store_word", word, None);
-    m.write(memory, comes, address, word);
+    m.write(memory, stores, store_address, word);
+    // The number of the last word of each slot, and its bytes less one: who reads a word knows at once whether it is the last.
+    let last_words = m.memory("last_words", shape.word_bits() + shape.lane_bits(), shape.slots, Vec::new());
+    let ended = m.and(comes, ends);
+    let ended = m.delayed("store_end", ended, Some(0));
+    let less = m.delayed("store_less", less, None);
+    let low = m.slice(store_address, 0, shape.word_bits());
+    let slot = m.slice(store_address, shape.word_bits(), shape.slot_bits());
+    let last_word = m.concat(&[low, less]);
+    m.write(last_words, ended, slot, last_word);
     for port in 0..shape.sides() {
         let read = m.input(&format!("read{port}"), 1);
         let address = m.input(&format!("address{port}"), shape.slot_bits() + shape.word_bits());
         let data = m.read_clocked(memory, address, Some(read));
         m.output(&format!("data{port}"), data);
+        let slot = m.slice(address, shape.word_bits(), shape.slot_bits());
+        let last_word = m.read(last_words, slot);
+        m.output(&format!("last_word{port}"), last_word);
     }
 }
 

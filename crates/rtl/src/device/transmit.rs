@@ -38,7 +38,7 @@ pub(super) fn fields(shape: &Shape, side: Side) -> Vec<(&'static str, u32)> {
 }
 
 /// The module of a sending side. Inputs: `enqueue` with `class`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each
-/// receiving side `writtenN`, `writingN` and `dataN`. Outputs: `accepted`; `readN` with `address`; `done` with `done_input` and
+/// receiving side `writtenN`, `writingN`, `dataN` and `last_wordN`. Outputs: `accepted`; `readN` with `address`; `done` with `done_input` and
 /// `done_slot`; `countN`; the stream `m`. Where copies share new headers, `fetch` with `place` (the number of a slot of all ports) asks
 /// for those of the frame whose turn it is, and `emitted` is what was asked for last.
 pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> ModuleId {
@@ -223,10 +223,12 @@ fn places(
 fn read(m: &mut ModuleBuilder, shape: &Shape, edits: InstanceId, (input, slot): (NodeId, NodeId)) {
     let (reads, word) = (m.output_of(edits, "read"), m.output_of(edits, "word"));
     let (mut written, mut writing, mut data) = (Vec::new(), Vec::new(), Vec::new());
+    let mut last_words = Vec::new();
     for port in 0..shape.sides() {
         written.push(m.input(&format!("written{port}"), shape.word_bits() + 1));
         writing.push(m.input(&format!("writing{port}"), shape.slots));
         data.push(m.input(&format!("data{port}"), shape.editor().stored()));
+        last_words.push(m.input(&format!("last_word{port}"), shape.word_bits() + shape.lane_bits()));
         let own = m.is(input, port.into());
         let enable = m.and(reads, own);
         m.output(&format!("read{port}"), enable);
@@ -239,6 +241,14 @@ fn read(m: &mut ModuleBuilder, shape: &Shape, edits: InstanceId, (input, slot): 
     let there = m.lt(wide, written);
     let available = m.or(whole, there);
     m.connect(edits, "available", available);
+    // A frame that still comes has not ended: its last word can be read when it is whole.
+    let last_word = m.choose(input, &last_words);
+    let less = m.slice(last_word, 0, shape.lane_bits());
+    let last_word = m.slice(last_word, shape.lane_bits(), shape.word_bits());
+    let is_last = m.eq(word, last_word);
+    let ends = m.and(whole, is_last);
+    m.connect(edits, "ends", ends);
+    m.connect(edits, "less", less);
     let stored = m.choose(input, &data);
     m.connect(edits, "stored", stored);
     let address = m.concat(&[slot, word]);

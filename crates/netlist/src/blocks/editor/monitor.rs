@@ -39,24 +39,22 @@ pub(crate) fn monitored() -> Design {
     let less = m.bit(last_byte, 0);
     // Of what follows the last word nothing is known.
     let beyond = m.lt(last_word, word);
-    let given = m.concat(&[is_bad, ends, less, data]);
+    let given = m.concat(&[is_bad, data]);
     let kept = m.kept("given", given, read, Some(0));
     let inside = m.not(beyond);
     let known = m.kept("known", inside, read, Some(0));
     let stored = input(&m, "stored");
-    let same = {
-        // How many bytes the last word has less than all is of no meaning in another one.
-        let is_last = m.bit(kept, 17);
-        let mask = {
-            let (one, ones) = (m.number(1, 1), m.number(16, 0xffff));
-            m.concat(&[one, one, is_last, ones])
-        };
-        let differs = m.xor(stored, kept);
-        let differs = m.and(differs, mask);
-        m.is(differs, 0)
-    };
+    let same = m.eq(stored, kept);
     let unknown = m.not(known);
     rules.push(m.or(same, unknown));
+    // How many bytes the last word has less than all is of no meaning in another one.
+    let (told_end, told_less) = (input(&m, "ends"), input(&m, "less"));
+    let right_end = m.eq(told_end, ends);
+    let (right_less, other) = (m.eq(told_less, less), m.not(ends));
+    let right_less = m.or(right_less, other);
+    let right = m.and(right_end, right_less);
+    let not_read = m.not(read);
+    rules.push(m.any(&[right, not_read, beyond]));
 
     // The frame that was taken last.
     let take = output(&m, "take");
