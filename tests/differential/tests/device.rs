@@ -15,7 +15,7 @@ use millrace_differential::{compile, compile_path, memory};
 use millrace_netlist::Design;
 use millrace_pipeline::arbitrary::Rng;
 use millrace_pipeline::{ActionCall, Bits, EntryMatch, TableId};
-use millrace_rtl::device::{Bench, Decided, DeviceOptions, Left, Link};
+use millrace_rtl::device::{Bench, Decided, DeviceOptions, Left, Link, Reason};
 use millrace_rtl::map::Bus;
 use millrace_rtl::{Device, Hardware, Objects, Options};
 use millrace_state::{Effects, EntryIndex, EntryView, EntryWrite, Target};
@@ -213,7 +213,6 @@ fn frames_go_from_mac_to_mac_by_octets() {
     }
 }
 
-/// Frames of all sizes from 64 to 1518 bytes on four links of 1 Gbit/s that are full all the time.
 /// A group has a copy in each cycle, one frame after the other: its words and nodes are read while others are copied.
 #[test]
 fn groups_have_a_copy_in_each_cycle() {
@@ -245,15 +244,13 @@ fn groups_have_a_copy_in_each_cycle() {
         }
         let (cycles, dropped) = (last - begun, bench.drops());
         // The copy to the port where a frame came in is dropped in egress. A port sends such a frame every other cycle.
-        assert_eq!(
-            left + dropped.get(&millrace_rtl::device::Reason::EgressDrop).copied().unwrap_or(0) as u32,
-            copies * FRAMES
-        );
+        assert_eq!(left + dropped.get(&Reason::EgressDrop).copied().unwrap_or(0) as u32, copies * FRAMES);
         let least = u64::from(FRAMES * copies.max(2));
         assert!(cycles < least + 60, "{copies} copies each: {cycles} cycles of {least}");
     }
 }
 
+/// Frames of all sizes from 64 to 1518 bytes on four links of 1 Gbit/s that are full all the time.
 #[test]
 fn full_links_lose_nothing() {
     const PORTS: u32 = 4;
