@@ -28,6 +28,31 @@ struct Step {
     shift: NodeId,
 }
 
+impl Step {
+    /// A cycle later.
+    fn delayed(self, m: &mut ModuleBuilder, name: &str) -> Step {
+        let mut later = |part: &str, value: NodeId, reset: Option<u128>| {
+            m.delayed(&format!("{name}_{part}"), value, reset)
+        };
+        Step {
+            data: later("data", self.data, None),
+            bytes: later("bytes", self.bytes, None),
+            start: later("start", self.start, Some(0)),
+            there: later("there", self.there, Some(0)),
+            last: later("last", self.last, Some(0)),
+            bad: later("bad", self.bad, None),
+            abort: later("abort", self.abort, Some(0)),
+            shift: later("shift", self.shift, Some(0)),
+        }
+    }
+
+    /// Whether it has more than four bytes.
+    fn has_many(&self, m: &mut ModuleBuilder) -> NodeId {
+        let four = m.number(4, 4);
+        m.lt(four, self.bytes)
+    }
+}
+
 pub(super) fn transmit(m: &mut ModuleBuilder) {
     let input = m.input_stream("s", StreamShape::frames(64, 1));
     let (sending_register, sending) = m.register("sending", 1, Some(0));
@@ -103,16 +128,8 @@ pub(super) fn transmit(m: &mut ModuleBuilder) {
     let shift_now = gaps(m, (last, abort, bytes), (start, may), (gap_register, gap), (shift_register, shift));
     let there = m.or(going, start);
     let there = m.or(there, abort);
-    let step = Step {
-        data: m.delayed("step_data", data, None),
-        bytes: m.delayed("step_bytes", bytes, None),
-        start: m.delayed("step_start", start, Some(0)),
-        there: m.delayed("step_there", there, Some(0)),
-        last: m.delayed("step_last", last, Some(0)),
-        bad: m.delayed("step_bad", bad, None),
-        abort: m.delayed("step_abort", abort, Some(0)),
-        shift: m.delayed("step_shift", shift_now, Some(0)),
-    };
+    let step = Step { data, bytes, start, there, last, bad, abort, shift: shift_now };
+    let step = step.delayed(m, "step");
     count_frames(m, &step);
     let (step, ending) = checked(m, step);
     encode(m, &step, &ending);
@@ -225,20 +242,9 @@ fn checked(m: &mut ModuleBuilder, step: Step) -> (Step, Ending) {
     let next = m.mux(step.start, first, next);
     m.set_next(crc_register, next);
     m.set_enable(crc_register, step.there);
-    let four = m.number(4, 4);
-    let many = m.lt(four, step.bytes);
+    let many = step.has_many(m);
     let ending = Ending::new(m, crc, (step.data, many)).delayed(m);
-    let step = Step {
-        data: m.delayed("checked_data", step.data, None),
-        bytes: m.delayed("checked_bytes", step.bytes, None),
-        start: m.delayed("checked_start", step.start, Some(0)),
-        there: m.delayed("checked_there", step.there, Some(0)),
-        last: m.delayed("checked_last", step.last, Some(0)),
-        bad: m.delayed("checked_bad", step.bad, None),
-        abort: m.delayed("checked_abort", step.abort, Some(0)),
-        shift: m.delayed("checked_shift", step.shift, Some(0)),
-    };
-    (step, ending)
+    (step.delayed(m, "checked"), ending)
 }
 
 /// Puts check sequence and control characters to the words, and in the next cycle moves them to their lanes.
@@ -250,8 +256,7 @@ fn encode(m: &mut ModuleBuilder, step: &Step, ending: &Ending) {
     let good = m.not(step.bad);
     let flips = m.repeat(good, 32);
     let (low, high) = (m.slice(step.data, 0, 32), m.slice(step.data, 32, 32));
-    let four = m.number(4, 4);
-    let many = m.lt(four, step.bytes);
+    let many = step.has_many(m);
     let rest = m.mux(many, high, low);
     let mut ends = Vec::new();
     for bytes in 1..=4u32 {
