@@ -9,17 +9,15 @@ use super::fate::{Fate, length_now, limit, starts_at_clones, width_of};
 use super::lists::PLACES;
 use super::shape::Shape;
 use super::stages::From;
+use super::waiting::Queue;
 use crate::stage::{Input, Output};
-use millrace_netlist::{MemoryId, ModuleBuilder, NodeId, RegisterId, address_width};
+use millrace_netlist::{ModuleBuilder, NodeId};
 use millrace_pipeline::{Intrinsic, PacketPath, SlotId};
 
 /// Where clones of egress wait for their copies.
 pub(super) struct ClonesWait {
-    memory: MemoryId,
+    queue: Queue,
     depth: u32,
-    head: (RegisterId, NodeId),
-    tail: (RegisterId, NodeId),
-    count: (RegisterId, NodeId),
     /// There are some, and the first one.
     pub(super) some: NodeId,
     pub(super) first: NodeId,
@@ -40,18 +38,12 @@ pub(super) fn wait_for_copies(top: &mut Top<'_>, widths: &[u32]) -> Option<Clone
     let in_egress = top.egress.stage.placed.latency + 4 + PLACES;
     let m = &mut top.m;
     let depth = (2 * in_egress).next_power_of_two().max(64);
-    let bits = address_width(depth);
-    let memory = m.memory("clones_to_copy", widths.iter().sum(), depth, Vec::new());
-    let head = m.register("clone_head", bits, Some(0));
-    let tail = m.register("clone_tail", bits, Some(0));
-    let count = m.register("clone_count", bits + 1, Some(0));
-    let some = m.reduce_or(count.1);
-    let most = m.number(bits + 1, u128::from(depth - in_egress));
-    let has_room = m.lt(count.1, most);
-    let first = m.read(memory, head.1);
+    let queue = Queue::new(m, ("clones_to_copy", "clone"), widths.iter().sum(), depth);
+    let most = m.number(m.width(queue.length), u128::from(depth - in_egress));
+    let has_room = m.lt(queue.length, most);
     let no = m.number(1, 0);
-    let (takes, done, of_bank) = (no, no, no);
-    Some(ClonesWait { memory, depth, head, tail, count, some, first, has_room, takes, done, of_bank })
+    let (some, first, takes, done, of_bank) = (queue.some, queue.oldest, no, no, no);
+    Some(ClonesWait { queue, depth, some, first, has_room, takes, done, of_bank })
 }
 
 /// A clone that egress has asked for.
@@ -75,25 +67,12 @@ impl ClonesWait {
         (wants, fate): (NodeId, &mut Fate),
         (waits, from): (u32, NodeId),
     ) -> Cloned {
-        let takes = self.takes;
-        let full = m.is(self.count.1, self.depth.into());
+        let full = m.is(self.queue.length, self.depth.into());
         let room = m.not(full);
         let (kept, lost) = (m.and(wants, room), m.and(wants, full));
         let values: Vec<NodeId> = fate.parts().into_iter().map(|part| *part).collect();
         let word = m.concat(&values);
-        m.write(self.memory, kept, self.tail.1, word);
-        for ((register, at), enable) in [(self.head, takes), (self.tail, kept)] {
-            let next = m.add_number(at, 1);
-            m.set_next(register, next);
-            m.set_enable(register, enable);
-        }
-        let (count_register, count) = self.count;
-        let one = m.number(m.width(count), 1);
-        let (more, less) = (m.add(count, one), m.sub(count, one));
-        let next = m.mux(kept, more, less);
-        m.set_next(count_register, next);
-        let changes = m.xor(kept, takes);
-        m.set_enable(count_register, changes);
+        self.queue.connect(m, (kept, word), self.takes);
         let kept_with_frame = crate::parts::later(m, "clone_kept", kept, waits, Some(0));
         Cloned { kept, kept_with_frame, lost, bank: fate.header.bank, from }
     }

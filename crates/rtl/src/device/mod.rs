@@ -37,6 +37,7 @@ mod report;
 mod shape;
 mod stages;
 mod transmit;
+mod waiting;
 mod wire;
 
 pub use bench::{Bench, Decided, Left};

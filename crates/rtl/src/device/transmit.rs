@@ -37,10 +37,10 @@ pub(super) fn fields(shape: &Shape, side: Side) -> Vec<(&'static str, u32)> {
     fields
 }
 
-/// The module of a sending side. Inputs: `enqueue` with `class`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each
-/// receiving side `writtenN`, `writingN`, `dataN` and `last_wordN`. Outputs: `accepted`; `readN` with `address`; `done` with `done_input` and
-/// `done_slot`; `countN`; the stream `m`. Where copies share new headers, `fetch` with `place` (the number of a slot of all ports) asks
-/// for those of the frame whose turn it is, and `emitted` is what was asked for last.
+/// The module of a sending side. Inputs: `enqueue` with `class`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each receiving
+/// side `writtenN`, `writingN`, `dataN` and `last_wordN`. Outputs: `accepted`; `readN` with `address`; `done` with `done_input` and
+/// `done_slot`; `countN`; the stream `m`. Where copies share new headers, `fetch` with `place` (the number of a slot of all ports)
+/// asks for those of the frame whose turn it is, and `emitted` is what was asked for last.
 pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> ModuleId {
     let scheduling = scheduler(design, shape.queues, Shape::LENGTH, shape.count_bits());
     let editing = editor(design, shape.editor());
