@@ -297,8 +297,14 @@ impl Top<'_> {
             };
             m.connect(self.stage, port, value);
         }
+        let early: BTreeSet<&String> = parts.ports.new_headers.iter().map(|part| &part.port).collect();
         for port in outputs {
-            if parts.view == View::Observed || !self.requests.contains(port) {
+            let is_said = match parts.view {
+                View::Observed => !early.contains(port),
+                View::Alone => !self.requests.contains(port) && !early.contains(port),
+                View::InDevice => !self.requests.contains(port),
+            };
+            if is_said {
                 let value = m.output_of(self.stage, port);
                 m.output(port, value);
             }

@@ -2,11 +2,12 @@
 //!
 //! # Ports
 //! `valid` and `frame` (the window, the first byte highest) with the inputs of the stage come together, in any cycle; `out_valid` and the
-//! outputs follow [`Schedule::latency`] cycles later. Each access to a table or an object has an `_enable` and its inputs as
+//! outputs follow [`Schedule::latency`] cycles later. New headers are outputs in the cycles in which their parts are there, too, for who has
+//! a place for them meanwhile ([`EarlyPart`]). Each access to a table or an object has an `_enable` and its inputs as
 //! outputs of the module, in the cycle that the schedule says, and an `_answer` as an input, [`Unit::latency`](crate::Unit) cycles
 //! later. All start with the number of the access and the name of the object, so that a unit is connected by name.
 
-use crate::graph::{Binary, Node, Unary, Wire};
+use crate::graph::{Binary, Graph, Node, Unary, Wire};
 use crate::schedule::Schedule;
 use crate::stage::{Dataflow, Input, Output, Unit};
 use cranelift_entity::SecondaryMap;
@@ -22,6 +23,20 @@ pub(crate) struct Ports {
     pub(crate) inputs: Vec<String>,
     pub(crate) outputs: Vec<String>,
     pub(crate) accesses: Vec<AccessPorts>,
+    /// The parts of the new headers, the first bytes first; none: the stage makes no headers.
+    pub(crate) new_headers: Vec<EarlyPart>,
+}
+
+/// A part of the new headers that is there before the stage ends: an output of its own, which only a device has.
+///
+/// Most bytes of a header are as they came, and need not go along with the frame while a table is looked up.
+#[derive(Clone, Debug)]
+pub(crate) struct EarlyPart {
+    pub(crate) port: String,
+    /// Its lowest bit within all new headers.
+    pub(crate) low: u32,
+    pub(crate) width: u32,
+    pub(crate) cycle: u32,
 }
 
 /// The names of the ports of an access.
@@ -109,6 +124,19 @@ impl Emitter<'_> {
             let value = self.at(*wire, last);
             self.m.output(name, value);
         }
+        for part in &ports.new_headers {
+            if let Some((_, wire)) =
+                self.dataflow.outputs.iter().find(|(output, _)| *output == Output::Emitted)
+            {
+                let parts = parts_of(&self.dataflow.graph, *wire);
+                let within = |low: &u32| (part.low..part.low + part.width).contains(low);
+                let within: Vec<NodeId> = (parts.into_iter().filter(|(low, _)| within(low)))
+                    .map(|(_, wire)| self.at(wire, part.cycle))
+                    .collect();
+                let value = self.m.concat(&within);
+                self.m.output(&part.port, value);
+            }
+        }
     }
 
     /// The value of a wire in a cycle that is not before its own.
@@ -172,6 +200,45 @@ impl Emitter<'_> {
     }
 }
 
+/// The parts that a wire is put together from, the highest bits first, each with its lowest bit.
+fn parts_of(graph: &Graph, wire: Wire) -> Vec<(u32, Wire)> {
+    let mut parts = Vec::new();
+    let mut left = vec![wire];
+    let mut low = graph.width(wire);
+    while let Some(wire) = left.pop() {
+        match graph.node(wire) {
+            Node::Concat(high, rest) => left.extend([*rest, *high]),
+            _ => {
+                low -= graph.width(wire);
+                parts.push((low, wire));
+            }
+        }
+    }
+    parts
+}
+
+/// The parts of the new headers: neighbours that are there in the same cycle are one.
+fn new_headers(dataflow: &Dataflow, schedule: &Schedule) -> Vec<EarlyPart> {
+    let graph = &dataflow.graph;
+    let emitted = dataflow.outputs.iter().find(|(output, _)| *output == Output::Emitted);
+    let Some((_, emitted)) = emitted else { return Vec::new() };
+    let mut found: Vec<EarlyPart> = Vec::new();
+    for (low, wire) in parts_of(graph, *emitted) {
+        let (width, cycle) = (graph.width(wire), schedule.cycle[wire].unwrap_or(0));
+        match found.last_mut() {
+            // A constant goes with what is next to it.
+            Some(last) if last.cycle == cycle || graph.constant(wire).is_some() => {
+                (last.low, last.width) = (low, last.width + width);
+            }
+            _ => found.push(EarlyPart { port: String::new(), low, width, cycle }),
+        }
+    }
+    for part in &mut found {
+        part.port = format!("emitted.from_{}", part.low);
+    }
+    found
+}
+
 fn ports(program: &Program, dataflow: &Dataflow, schedule: &Schedule) -> Ports {
     let mut window = 0;
     for wire in dataflow.graph.wires().filter(|wire| schedule.cycle[*wire].is_some()) {
@@ -212,7 +279,13 @@ fn ports(program: &Program, dataflow: &Dataflow, schedule: &Schedule) -> Ports {
             answer: (access.answer > 0).then(|| format!("{name}.answer")),
         }
     });
-    Ports { window, inputs: inputs.collect(), outputs: outputs.collect(), accesses: accesses.collect() }
+    Ports {
+        window,
+        inputs: inputs.collect(),
+        outputs: outputs.collect(),
+        accesses: accesses.collect(),
+        new_headers: new_headers(dataflow, schedule),
+    }
 }
 
 /// The name of the input of the parameters of a hash.

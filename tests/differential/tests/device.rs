@@ -34,7 +34,9 @@ struct Sample {
 }
 
 fn sample(name: &str, ports: u32) -> Sample {
-    let path = programs().join(format!("{name}.p4"));
+    let folders = [programs(), programs().join("../tests/programs")];
+    let path = folders.map(|folder| folder.join(format!("{name}.p4"))).into_iter().find(|path| path.exists());
+    let path = path.unwrap_or_else(|| panic!("no program {name}"));
     let program = compile_path(&path);
     let config = SwitchConfig {
         engine: EngineKind::Interp,
@@ -189,6 +191,19 @@ fn widths_and_ports() {
     // The program knows the ports by other numbers.
     for name in NAMES {
         compare(name, DeviceOptions { numbers: vec![2, 0, 3, 1], ..options() }, 200, (7, 7));
+    }
+}
+
+/// Where ingress makes the new headers, all copies of a frame have them from one memory, written before ingress ends.
+#[test]
+fn copies_have_the_headers_of_ingress() {
+    for (ports, width) in [(4, 64), (8, 256)] {
+        for target in [millrace_rtl::Target::Ecp5, millrace_rtl::Target::Xc7] {
+            let made = Options { target, ..Options::default() };
+            let few = DeviceOptions { ports, width, slots: 4, ..options() };
+            assert!(compare_made("sume_switch", made.clone(), few, 200, (7, 5)) > 0, "no lookup hit");
+            compare_made("sume_switch", made, DeviceOptions { ports, width, ..options() }, 200, (7, 8));
+        }
     }
 }
 

@@ -165,6 +165,11 @@ impl Cells {
         self.rest as usize + 8
     }
 
+    /// What is said of the packet that a deparser made.
+    fn of_packet(&self) -> [usize; 3] {
+        [self.packet(), self.packet_bits(), self.payload()]
+    }
+
     /// The cells of no slot and no header that are not 1 bit, with their width.
     pub(super) fn others(&self) -> Vec<(usize, u32)> {
         let mut all = vec![
@@ -217,11 +222,16 @@ impl Converter<'_> {
         if paths.is_empty() {
             return Ok((cond, env));
         }
+        let (deparsed, of_packet) = (self.cells.deparsed(), self.cells.of_packet());
         let graph = &mut self.graph;
         let mut conditions: Vec<Wire> = paths.iter().map(|(cond, _)| *cond).collect();
         for (when, other) in paths.iter().rev() {
-            for (cell, value) in env.cells.iter_mut().zip(&other.cells) {
-                if cell != value {
+            // Nobody reads the packet of a path without a deparser, so where only one path has had one, the packet is its.
+            let has_packet = [&env.cells, &other.cells].map(|cells| !graph.is_false(cells[deparsed]));
+            for (number, (cell, value)) in env.cells.iter_mut().zip(&other.cells).enumerate() {
+                if has_packet[0] != has_packet[1] && of_packet.contains(&number) {
+                    *cell = if has_packet[0] { *cell } else { *value };
+                } else if cell != value {
                     // What a deparser has emitted may be of any width.
                     let width = graph.width(*cell).max(graph.width(*value));
                     let (a, b) = (graph.left_fit(*value, width), graph.left_fit(*cell, width));

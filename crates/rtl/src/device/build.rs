@@ -349,13 +349,14 @@ impl<'a> Top<'a> {
         let (header, window) = top.headers(&mut design, &receives, (credit, depth, admits));
         let header_port = header.port;
         let mut fate = top.run_ingress(header, window);
+        let ready = top.ingress.ready(&mut top.m);
+        let enters = top.m.and(header.valid, ready);
         if shape.headers.are_shared {
-            top.share(&mut fate, &sends);
+            top.share(Header { valid: enters, ..header }, &sends);
+            fate.emitted[0] = top.m.number(shape.emitted_bits(), 0);
         }
         let Copies { copy, consumed, of_bank, clones } = copies(&mut top, fate, depth);
         let m = &mut top.m;
-        let ready = top.ingress.ready(m);
-        let enters = m.and(header.valid, ready);
         let (more, one) = (m.add_number(credit, 1), m.number(16, 1));
         let less = m.sub(credit, one);
         let next = m.mux(enters, more, less);
@@ -595,22 +596,34 @@ impl<'a> Top<'a> {
         Fate::of(self, header)
     }
 
-    /// Keeps the new headers of each frame, in a memory of which each sending side reads a copy of its own.
+    /// Keeps the new headers of frames that come to ingress, each part of them in a memory from the cycle on in which ingress has it, of which
+    /// each sending side reads a copy of its own.
     ///
-    /// They are there from the end of ingress, before the first copy goes to a queue, until the last has left, since the slot is in use
-    /// until then. So none is read while it is written.
-    fn share(&mut self, fate: &mut Fate, sends: &[InstanceId]) {
-        let (m, shape) = (&mut self.m, self.shape);
-        let memory = m.memory("emitted", shape.emitted_bits(), shape.ports * shape.slots, Vec::new());
-        m.promise_no_collision(memory);
-        let place = m.concat(&[fate.header.port, fate.header.slot]);
-        let place = m.resize(place, shape.place_bits());
-        let bits = m.resize(fate.emitted[0], shape.emitted_bits());
-        m.write(memory, fate.header.valid, place, bits);
-        fate.emitted[0] = m.number(shape.emitted_bits(), 0);
-        for send in sends {
-            let (fetch, place) = (m.output_of(*send, "fetch"), m.output_of(*send, "place"));
-            let bits = m.read_clocked(memory, place, Some(fetch));
+    /// They are there when ingress ends, before the first copy goes to a queue, until the last has left, since the slot is in use until
+    /// then. So none is read while it is written.
+    fn share(&mut self, enters: Header, sends: &[InstanceId]) {
+        let (m, shape, stage) = (&mut self.m, self.shape, self.ingress.stage);
+        let mut copies: Vec<Vec<NodeId>> = vec![Vec::new(); sends.len()];
+        for part in &stage.ports.new_headers {
+            let header = enters.later(m, "headers", part.cycle);
+            let memory = m.memory(&part.port, part.width, shape.ports * shape.slots, Vec::new());
+            m.promise_no_collision(memory);
+            let place = m.concat(&[header.port, header.slot]);
+            let place = m.resize(place, shape.place_bits());
+            let bits = m.output_of(self.ingress.instance, &part.port);
+            m.write(memory, header.valid, place, bits);
+            for (send, copy) in sends.iter().zip(&mut copies) {
+                let (fetch, place) = (m.output_of(*send, "fetch"), m.output_of(*send, "place"));
+                copy.push(m.read_clocked(memory, place, Some(fetch)));
+            }
+        }
+        for (send, mut copy) in sends.iter().zip(copies) {
+            let said: u32 = copy.iter().map(|part| m.width(*part)).sum();
+            match shape.emitted_bits() - said {
+                0 => {}
+                more => copy.push(m.number(more, 0)),
+            }
+            let bits = m.concat(&copy);
             m.connect(*send, "emitted", bits);
         }
     }
