@@ -29,7 +29,7 @@ pub(crate) struct DeviceArgs {
     /// Queues of each port; 4 if not given
     #[arg(long, value_name = "N")]
     queues: Option<u32>,
-    /// Frames of each queue; 32 if not given
+    /// Frames of each queue; 32 if not given, or as many as all ports hold if these are fewer
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
     /// The bus of its registers; AXI4-Lite if not given
@@ -93,15 +93,18 @@ impl DeviceArgs {
             Some(BusKind::Axi4Lite) => Bus::Axi4Lite,
             Some(BusKind::AvalonMm) => Bus::AvalonMm,
         };
+        let (ports, slots) = (self.ports().unwrap_or(usual.ports), self.slots.unwrap_or(usual.slots));
+        // A frame waits in a queue and in a slot of the port where it came in.
+        let held = ports.saturating_mul(slots).clamp(2, usual.depth).next_power_of_two();
         DeviceOptions {
-            ports: self.ports().unwrap_or(usual.ports),
+            ports,
             numbers: self.numbers.clone(),
             width: self.width.unwrap_or(usual.width),
             link,
-            slots: self.slots.unwrap_or(usual.slots),
+            slots,
             frame: self.longest.unwrap_or(usual.frame),
             queues: self.queues.unwrap_or(usual.queues),
-            depth: self.depth.unwrap_or(usual.depth),
+            depth: self.depth.unwrap_or(held),
             bus,
         }
     }

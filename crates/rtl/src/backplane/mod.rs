@@ -49,8 +49,8 @@ pub const WAITING: u32 = 32;
 pub const BEAT: u32 = 1 << 12;
 /// Beats that a slot which was idle may send at once.
 pub const BURST: u32 = 512;
-/// Beats that wait for a port of a slot.
-pub const QUEUE: u32 = 32;
+/// Beats that wait for a port of a slot: the words of the smallest memory in lookup tables.
+pub const QUEUE: u32 = 16;
 /// Cycles for which a slot may hold up others within a frame that it does not continue.
 pub const HOLD: u32 = 32;
 /// The cycles after which it may do so for another one.
