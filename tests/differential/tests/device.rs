@@ -34,7 +34,8 @@ struct Sample {
 }
 
 fn sample(name: &str, ports: u32) -> Sample {
-    let folders = [programs(), programs().join("../tests/programs")];
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/devices");
+    let folders = [programs(), programs().join("../tests/programs"), own];
     let path = folders.map(|folder| folder.join(format!("{name}.p4"))).into_iter().find(|path| path.exists());
     let path = path.unwrap_or_else(|| panic!("no program {name}"));
     let program = compile_path(&path);
@@ -194,15 +195,18 @@ fn widths_and_ports() {
     }
 }
 
-/// Where ingress makes the new headers, all copies of a frame have them from one memory, written before ingress ends.
+/// Where ingress makes the new headers, all copies of a frame have them from memories that are written before ingress ends.
 #[test]
 fn copies_have_the_headers_of_ingress() {
     for (ports, width) in [(4, 64), (8, 256)] {
         for target in [millrace_rtl::Target::Ecp5, millrace_rtl::Target::Xc7] {
             let made = Options { target, ..Options::default() };
             let few = DeviceOptions { ports, width, slots: 4, ..options() };
-            assert!(compare_made("sume_switch", made.clone(), few, 200, (7, 5)) > 0, "no lookup hit");
-            compare_made("sume_switch", made, DeviceOptions { ports, width, ..options() }, 200, (7, 8));
+            for name in ["sume_switch", "headers"] {
+                assert!(compare_made(name, made.clone(), few.clone(), 200, (7, 5)) > 0, "no lookup hit");
+                let more = DeviceOptions { ports, width, ..options() };
+                compare_made(name, made.clone(), more, 200, (7, 8));
+            }
         }
     }
 }

@@ -28,7 +28,7 @@ use millrace_midend::order::{Order, looks_at_queues, may_set};
 use millrace_netlist::blocks::{editor_moves, round_robin_arbiter};
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
 use millrace_pipeline::{Intrinsic, PacketPath, Program, SlotId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The setting by which software knows whether a device had a reset since it wrote a number there.
@@ -604,8 +604,16 @@ impl<'a> Top<'a> {
     fn share(&mut self, enters: Header, sends: &[InstanceId]) {
         let (m, shape, stage) = (&mut self.m, self.shape, self.ingress.stage);
         let mut copies: Vec<Vec<NodeId>> = vec![Vec::new(); sends.len()];
+        // The header in the cycle of each part; those of several parts are the same registers.
+        let cycles: BTreeSet<u32> = stage.ports.new_headers.iter().map(|part| part.cycle).collect();
+        let mut headers: BTreeMap<u32, Header> = BTreeMap::new();
+        for cycle in cycles {
+            let (before, header) =
+                headers.last_key_value().map_or((0, enters), |(at, header)| (*at, *header));
+            headers.insert(cycle, header.later(m, &format!("headers_{cycle}"), cycle - before));
+        }
         for part in &stage.ports.new_headers {
-            let header = enters.later(m, "headers", part.cycle);
+            let header = headers[&part.cycle];
             let memory = m.memory(&part.port, part.width, shape.ports * shape.slots, Vec::new());
             m.promise_no_collision(memory);
             let place = m.concat(&[header.port, header.slot]);
