@@ -182,16 +182,17 @@ impl<'a> Build<'a> {
             false => format!("set -- --lpf {top}.lpf --lpf-allow-unconstrained --out-of-context"),
         };
         // nextpnr counts its attempts to place a cell up to the square of the number of cells, which 32 bits do not hold from 46341 cells on.
-        let large = match self.around {
-            Around::Slots(_) => " --placer-heap-cell-placement-timeout 0",
-            Around::Nothing | Around::Phys(_) => "",
+        // With its placer by electrostatics the wires of a device that is mostly full are half as long as with the other one.
+        let (placer, large) = match self.around {
+            Around::Slots(_) => ("static", " --placer-heap-cell-placement-timeout 0"),
+            Around::Nothing | Around::Phys(_) => ("heap", ""),
         };
         let script = format!(
             r#"#!/bin/sh
 # Synthesis, placement and routing of {top} for an ECP5, by Yosys and nextpnr.
 #
 #   PINS=board.lpf   the pins of the board (LOCATE COMP, IOBUF PORT); without it nothing is connected to pins, and no bitstream is made
-#   DEVICE=um5g-85k PACKAGE=CABGA756 SPEED=8 SEED=1 ROUTER=router1 YOSYS=yosys NEXTPNR=nextpnr-ecp5 ECPPACK=ecppack
+#   DEVICE=um5g-85k PACKAGE=CABGA756 SPEED=8 SEED=1 PLACER={placer} ROUTER=router1 YOSYS=yosys NEXTPNR=nextpnr-ecp5 ECPPACK=ecppack
 set -eu
 cd "$(dirname "$0")"
 ${{YOSYS:-yosys}} -q -l {top}.yosys.log -p "{made}tee -o {top}.stat stat; write_json {top}.json"
@@ -202,7 +203,8 @@ else
     {alone}
 fi
 ${{NEXTPNR:-nextpnr-ecp5}} --${{DEVICE:-um5g-85k}} --package "${{PACKAGE:-CABGA756}}" --speed "${{SPEED:-8}}" --seed "${{SEED:-1}}" \
-    --router "${{ROUTER:-router1}}" --freq {frequency}{large} --json {top}.json --report {top}.timing.json --log {top}.nextpnr.log "$@"
+    --placer "${{PLACER:-{placer}}}" --router "${{ROUTER:-router1}}" --freq {frequency}{large} \
+    --json {top}.json --report {top}.timing.json --log {top}.nextpnr.log "$@"
 if [ -n "${{PINS:-}}" ]; then
     ${{ECPPACK:-ecppack}} --compress {top}.config {top}.bit
 fi
