@@ -2,10 +2,10 @@
 //!
 //! # Ports
 //! `valid` and `frame` (the window, the first byte highest) with the inputs of the stage come together, in any cycle; `out_valid` and the
-//! outputs follow [`Schedule::latency`] cycles later. New headers are outputs in the cycles in which their parts are there, too, for who has
-//! a place for them meanwhile ([`EarlyPart`]). Each access to a table or an object has an `_enable` and its inputs as
-//! outputs of the module, in the cycle that the schedule says, and an `_answer` as an input, [`Unit::latency`](crate::Unit) cycles
-//! later. All start with the number of the access and the name of the object, so that a unit is connected by name.
+//! outputs follow [`Schedule::latency`] cycles later. For a device, which has a memory for new headers, each part of these is an output in the
+//! cycle in which it is known, too ([`EarlyPart`]). Each access to a table or an object has an `_enable` and its inputs as outputs of the
+//! module, in the cycle that the schedule says, and an `_answer` as an input, [`Unit::latency`](crate::Unit) cycles later. All
+//! start with the number of the access and the name of the object, so that a unit is connected by name.
 
 use crate::graph::{Binary, Graph, Node, Unary, Wire};
 use crate::schedule::Schedule;
@@ -27,9 +27,9 @@ pub(crate) struct Ports {
     pub(crate) new_headers: Vec<EarlyPart>,
 }
 
-/// A part of the new headers that is there before the stage ends: an output of its own, which only a device has.
+/// A part of the new headers, known in a cycle before the stage ends: an output of its own, which only the stage of a device has.
 ///
-/// Most bytes of a header are as they came, and need not go along with the frame while a table is looked up.
+/// Most bytes of a header are as they came, and need not wait in the pipeline while a table is looked up.
 #[derive(Clone, Debug)]
 pub(crate) struct EarlyPart {
     pub(crate) port: String,

@@ -596,8 +596,8 @@ impl<'a> Top<'a> {
         Fate::of(self, header)
     }
 
-    /// Keeps the new headers of frames that come to ingress, each part of them in a memory from the cycle on in which ingress has it, of which
-    /// each sending side reads a copy of its own.
+    /// Keeps the new headers of frames that come to ingress: each part in a memory, written in the cycle in which ingress knows it, of which each
+    /// sending side reads a copy of its own.
     ///
     /// They are there when ingress ends, before the first copy goes to a queue, until the last has left, since the slot is in use until
     /// then. So none is read while it is written.
