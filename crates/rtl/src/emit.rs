@@ -125,10 +125,8 @@ impl Emitter<'_> {
             self.m.output(name, value);
         }
         for part in &ports.new_headers {
-            if let Some((_, wire)) =
-                self.dataflow.outputs.iter().find(|(output, _)| *output == Output::Emitted)
-            {
-                let parts = parts_of(&self.dataflow.graph, *wire);
+            if let Some(wire) = self.dataflow.output(Output::Emitted) {
+                let parts = parts_of(&self.dataflow.graph, wire);
                 let within = |low: &u32| (part.low..part.low + part.width).contains(low);
                 let within: Vec<NodeId> = (parts.into_iter().filter(|(low, _)| within(low)))
                     .map(|(_, wire)| self.at(wire, part.cycle))
@@ -220,10 +218,9 @@ fn parts_of(graph: &Graph, wire: Wire) -> Vec<(u32, Wire)> {
 /// The parts of the new headers: neighbours that are there in the same cycle are one.
 fn new_headers(dataflow: &Dataflow, schedule: &Schedule) -> Vec<EarlyPart> {
     let graph = &dataflow.graph;
-    let emitted = dataflow.outputs.iter().find(|(output, _)| *output == Output::Emitted);
-    let Some((_, emitted)) = emitted else { return Vec::new() };
+    let Some(emitted) = dataflow.output(Output::Emitted) else { return Vec::new() };
     let mut found: Vec<EarlyPart> = Vec::new();
-    for (low, wire) in parts_of(graph, *emitted) {
+    for (low, wire) in parts_of(graph, emitted) {
         let (width, cycle) = (graph.width(wire), schedule.cycle[wire].unwrap_or(0));
         match found.last_mut() {
             // A constant goes with what is next to it.

@@ -22,6 +22,13 @@ pub(crate) struct Dataflow {
     pub(crate) blocks: usize,
 }
 
+impl Dataflow {
+    /// The value of an output, if the stage says it.
+    pub(crate) fn output(&self, output: Output) -> Option<Wire> {
+        self.outputs.iter().find(|(of, _)| *of == output).map(|(_, wire)| *wire)
+    }
+}
+
 /// What the hardware of a stage is given with a frame, but for the frame itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Input {

@@ -44,12 +44,8 @@ impl Headers {
 
 /// The most bytes of new headers that a stage says.
 pub(super) fn emitted_bytes(stage: &Stage) -> u32 {
-    let graph = &stage.dataflow.graph;
-    let of = |output: Output| stage.dataflow.outputs.iter().find(|(other, _)| *other == output);
-    match of(Output::Emitted) {
-        Some((_, wire)) => graph.width(*wire).div_ceil(8),
-        None => 0,
-    }
+    let emitted = stage.dataflow.output(Output::Emitted);
+    emitted.map_or(0, |wire| stage.dataflow.graph.width(wire).div_ceil(8))
 }
 
 /// The pairs of lengths that are looked at to find by how much bytes may move.
@@ -60,9 +56,7 @@ fn moves(ingress: &Stage, egress: &Stage, bytes: u32) -> u64 {
     let stage = if egress.may_say(Output::Deparsed) { egress } else { ingress };
     let mut graph = stage.dataflow.graph.clone();
     let mut said = [Output::EmittedLength, Output::PayloadFrom].map(|output| {
-        let found = stage.dataflow.outputs.iter().find(|(of, _)| *of == output);
-        let wire = found.map(|(_, wire)| *wire);
-        Some(match wire {
+        Some(match stage.dataflow.output(output) {
             None => vec![(0, graph.bool(true))],
             Some(wire) => match cursor_of(ingress, stage, wire) {
                 Some(values) => values.into_iter().map(|value| (value, graph.bool(true))).collect(),
@@ -95,9 +89,8 @@ fn cursor_of(ingress: &Stage, stage: &Stage, wire: Wire) -> Option<Vec<u64>> {
     if stage.dataflow.inputs[*number as usize].0 != Input::Cursor {
         return None;
     }
-    let found = ingress.dataflow.outputs.iter().find(|(of, _)| *of == Output::Cursor);
-    match found {
+    match ingress.dataflow.output(Output::Cursor) {
         None => Some(vec![0]),
-        Some((_, wire)) => ingress.dataflow.graph.values(*wire).map(<[u64]>::to_vec),
+        Some(wire) => ingress.dataflow.graph.values(wire).map(<[u64]>::to_vec),
     }
 }

@@ -156,8 +156,8 @@ impl<'a> Placed<'a> {
 
     /// What it says, without the highest bits that are never 1, but at least a bit; none: it does not say that.
     pub(super) fn output_in_short(&self, m: &mut ModuleBuilder, output: Output) -> Option<NodeId> {
-        let (_, wire) = self.stage.dataflow.outputs.iter().find(|(of, _)| *of == output)?;
-        match self.stage.dataflow.graph.used_bits(*wire, &self.zeros) {
+        let wire = self.stage.dataflow.output(output)?;
+        match self.stage.dataflow.graph.used_bits(wire, &self.zeros) {
             0 => Some(m.number(1, 0)),
             bits => {
                 let value = self.output(m, output)?;
@@ -173,9 +173,9 @@ impl<'a> Placed<'a> {
 
     /// The numbers that what it says may be, if they are known.
     pub(super) fn values(&self, output: Output) -> Option<&[u64]> {
-        match self.stage.dataflow.outputs.iter().find(|(of, _)| *of == output) {
+        match self.stage.dataflow.output(output) {
             None => Some(&[0]),
-            Some((_, wire)) => self.stage.dataflow.graph.values(*wire),
+            Some(wire) => self.stage.dataflow.graph.values(wire),
         }
     }
 }
@@ -188,7 +188,7 @@ impl Stage {
 
     /// Whether what it says may be other than 0.
     pub(super) fn may_say(&self, output: Output) -> bool {
-        let found = self.dataflow.outputs.iter().find(|(of, _)| *of == output);
-        found.is_some_and(|(_, wire)| self.dataflow.graph.constant(*wire).is_none_or(|bits| !bits.is_zero()))
+        let found = self.dataflow.output(output);
+        found.is_some_and(|wire| self.dataflow.graph.constant(wire).is_none_or(|bits| !bits.is_zero()))
     }
 }
