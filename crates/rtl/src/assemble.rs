@@ -297,14 +297,10 @@ impl Top<'_> {
             };
             m.connect(self.stage, port, value);
         }
-        let early: BTreeSet<&String> = parts.ports.new_headers.iter().map(|part| &part.port).collect();
         for port in outputs {
-            let is_said = match parts.view {
-                View::Observed => !early.contains(port),
-                View::Alone => !self.requests.contains(port) && !early.contains(port),
-                View::InDevice => !self.requests.contains(port),
-            };
-            if is_said {
+            let is_request = parts.view != View::Observed && self.requests.contains(port);
+            let is_early = parts.view != View::InDevice && parts.ports.is_early(port);
+            if !is_request && !is_early {
                 let value = m.output_of(self.stage, port);
                 m.output(port, value);
             }

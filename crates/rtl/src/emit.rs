@@ -7,7 +7,7 @@
 //! module, in the cycle that the schedule says, and an `_answer` as an input, [`Unit::latency`](crate::Unit) cycles later. All
 //! start with the number of the access and the name of the object, so that a unit is connected by name.
 
-use crate::graph::{Binary, Graph, Node, Unary, Wire};
+use crate::graph::{Binary, Node, Unary, Wire};
 use crate::schedule::Schedule;
 use crate::stage::{Dataflow, Input, Output, Unit};
 use cranelift_entity::SecondaryMap;
@@ -32,11 +32,18 @@ pub(crate) struct Ports {
 /// Most bytes of a header are as they came, and need not wait in the pipeline while a table is looked up.
 #[derive(Clone, Debug)]
 pub(crate) struct EarlyPart {
+    /// Named after its lowest bit within all new headers.
     pub(crate) port: String,
-    /// Its lowest bit within all new headers.
-    pub(crate) low: u32,
-    pub(crate) width: u32,
     pub(crate) cycle: u32,
+    /// What it is put together from, the highest bits first.
+    wires: Vec<Wire>,
+}
+
+impl Ports {
+    /// Whether an output is a part of the new headers.
+    pub(crate) fn is_early(&self, output: &str) -> bool {
+        self.new_headers.iter().any(|part| part.port == output)
+    }
 }
 
 /// The names of the ports of an access.
@@ -125,15 +132,9 @@ impl Emitter<'_> {
             self.m.output(name, value);
         }
         for part in &ports.new_headers {
-            if let Some(wire) = self.dataflow.output(Output::Emitted) {
-                let parts = parts_of(&self.dataflow.graph, wire);
-                let within = |low: &u32| (part.low..part.low + part.width).contains(low);
-                let within: Vec<NodeId> = (parts.into_iter().filter(|(low, _)| within(low)))
-                    .map(|(_, wire)| self.at(wire, part.cycle))
-                    .collect();
-                let value = self.m.concat(&within);
-                self.m.output(&part.port, value);
-            }
+            let values: Vec<NodeId> = part.wires.iter().map(|wire| self.at(*wire, part.cycle)).collect();
+            let value = self.m.concat(&values);
+            self.m.output(&part.port, value);
         }
     }
 
@@ -198,40 +199,27 @@ impl Emitter<'_> {
     }
 }
 
-/// The parts that a wire is put together from, the highest bits first, each with its lowest bit.
-fn parts_of(graph: &Graph, wire: Wire) -> Vec<(u32, Wire)> {
-    let mut parts = Vec::new();
-    let mut left = vec![wire];
-    let mut low = graph.width(wire);
-    while let Some(wire) = left.pop() {
-        match graph.node(wire) {
-            Node::Concat(high, rest) => left.extend([*rest, *high]),
-            _ => {
-                low -= graph.width(wire);
-                parts.push((low, wire));
-            }
-        }
-    }
-    parts
-}
-
 /// The parts of the new headers: neighbours that are there in the same cycle are one.
 fn new_headers(dataflow: &Dataflow, schedule: &Schedule) -> Vec<EarlyPart> {
     let graph = &dataflow.graph;
-    let Some(emitted) = dataflow.output(Output::Emitted) else { return Vec::new() };
     let mut found: Vec<EarlyPart> = Vec::new();
-    for (low, wire) in parts_of(graph, emitted) {
-        let (width, cycle) = (graph.width(wire), schedule.cycle[wire].unwrap_or(0));
+    let mut left: Vec<Wire> = dataflow.output(Output::Emitted).into_iter().collect();
+    let mut low = left.iter().map(|wire| graph.width(*wire)).sum::<u32>();
+    while let Some(wire) = left.pop() {
+        if let Node::Concat(high, rest) = graph.node(wire) {
+            left.extend([*rest, *high]);
+            continue;
+        }
+        low -= graph.width(wire);
+        let (port, cycle) = (format!("emitted.from_{low}"), schedule.cycle[wire].unwrap_or(0));
         match found.last_mut() {
             // A constant goes with what is next to it.
             Some(last) if last.cycle == cycle || graph.constant(wire).is_some() => {
-                (last.low, last.width) = (low, last.width + width);
+                last.port = port;
+                last.wires.push(wire);
             }
-            _ => found.push(EarlyPart { port: String::new(), low, width, cycle }),
+            _ => found.push(EarlyPart { port, cycle, wires: vec![wire] }),
         }
-    }
-    for part in &mut found {
-        part.port = format!("emitted.from_{}", part.low);
     }
     found
 }

@@ -5,7 +5,7 @@ use super::clones::{Features, check_parser, parser_of, placed, tail_of};
 use super::control::{Control, Software, quantum_at_start};
 use super::copies::{Copies, Copy, copies};
 use super::facts::{Length, length_use, needed, who_reads_length};
-use super::fate::Fate;
+use super::fate::{Fate, left_fit};
 use super::headers::{Headers, emitted_bytes};
 use super::leave::{Leaving, leave};
 use super::lists::PLACES;
@@ -28,7 +28,7 @@ use millrace_midend::order::{Order, looks_at_queues, may_set};
 use millrace_netlist::blocks::{editor_moves, round_robin_arbiter};
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
 use millrace_pipeline::{Intrinsic, PacketPath, Program, SlotId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The setting by which software knows whether a device had a reset since it wrote a number there.
@@ -605,33 +605,28 @@ impl<'a> Top<'a> {
         let (m, shape, stage) = (&mut self.m, self.shape, self.ingress.stage);
         let mut copies: Vec<Vec<NodeId>> = vec![Vec::new(); sends.len()];
         // The header in the cycle of each part; those of several parts are the same registers.
-        let cycles: BTreeSet<u32> = stage.ports.new_headers.iter().map(|part| part.cycle).collect();
-        let mut headers: BTreeMap<u32, Header> = BTreeMap::new();
-        for cycle in cycles {
-            let (before, header) =
-                headers.last_key_value().map_or((0, enters), |(at, header)| (*at, *header));
-            headers.insert(cycle, header.later(m, &format!("headers_{cycle}"), cycle - before));
+        let cycles = stage.ports.new_headers.iter().map(|part| (part.cycle, enters));
+        let mut headers: BTreeMap<u32, Header> = cycles.collect();
+        let mut last = (0, enters);
+        for (cycle, header) in &mut headers {
+            *header = last.1.later(m, &format!("headers_{cycle}"), cycle - last.0);
+            last = (*cycle, *header);
         }
         for part in &stage.ports.new_headers {
             let header = headers[&part.cycle];
-            let memory = m.memory(&part.port, part.width, shape.ports * shape.slots, Vec::new());
+            let bits = m.output_of(self.ingress.instance, &part.port);
+            let memory = m.memory(&part.port, m.width(bits), shape.ports * shape.slots, Vec::new());
             m.promise_no_collision(memory);
             let place = m.concat(&[header.port, header.slot]);
             let place = m.resize(place, shape.place_bits());
-            let bits = m.output_of(self.ingress.instance, &part.port);
             m.write(memory, header.valid, place, bits);
             for (send, copy) in sends.iter().zip(&mut copies) {
                 let (fetch, place) = (m.output_of(*send, "fetch"), m.output_of(*send, "place"));
                 copy.push(m.read_clocked(memory, place, Some(fetch)));
             }
         }
-        for (send, mut copy) in sends.iter().zip(copies) {
-            let said: u32 = copy.iter().map(|part| m.width(*part)).sum();
-            match shape.emitted_bits() - said {
-                0 => {}
-                more => copy.push(m.number(more, 0)),
-            }
-            let bits = m.concat(&copy);
+        for (send, copy) in sends.iter().zip(copies) {
+            let bits = left_fit(m, copy, shape.emitted_bits());
             m.connect(*send, "emitted", bits);
         }
     }

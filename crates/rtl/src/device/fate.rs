@@ -190,14 +190,7 @@ pub(super) fn emitted(top: &mut Top<'_>, from: From, is_clone: Option<NodeId>) -
     let lengths = [Output::EmittedLength, Output::PayloadFrom].map(|output| top.said_by(from, output, 32));
     let (m, shape) = (&mut top.m, top.shape);
     let place = shape.editor().place();
-    let width = shape.emitted_bits();
-    let bits = match width - m.width(bits).min(width) {
-        0 => bits,
-        more => {
-            let zeros = m.number(more, 0);
-            m.concat(&[bits, zeros])
-        }
-    };
+    let bits = left_fit(m, vec![bits], shape.emitted_bits());
     let counts = match is_clone {
         Some(is_clone) => {
             let other = m.not(is_clone);
@@ -211,6 +204,15 @@ pub(super) fn emitted(top: &mut Top<'_>, from: From, is_clone: Option<NodeId>) -
         m.mux(counts, value, zero)
     });
     [bits, length, from]
+}
+
+/// Parts one after the other, filled up with zeros to a width.
+pub(super) fn left_fit(m: &mut ModuleBuilder, mut parts: Vec<NodeId>, width: u32) -> NodeId {
+    let has: u32 = parts.iter().map(|part| m.width(*part)).sum();
+    if has < width {
+        parts.push(m.number(width - has, 0));
+    }
+    m.concat(&parts)
 }
 
 /// What a verdict that is no other than to send the frame means for it.

@@ -116,8 +116,8 @@ impl<'a> Placed<'a> {
         }
         let ports = &self.stage.ports;
         for name in &self.outputs {
-            let is_early = ports.new_headers.iter().any(|part| part.port == *name);
-            let is_used = name == "out_valid" || name == "ready" || is_early || ports.outputs.contains(name);
+            let is_said = ports.outputs.contains(name) || ports.is_early(name);
+            let is_used = name == "out_valid" || name == "ready" || is_said;
             let is_counted = self.lookups.iter().any(|(_, port)| port == name);
             if !is_used && !is_counted && !is_elsewhere(name) {
                 let value = m.output_of(self.instance, name);
