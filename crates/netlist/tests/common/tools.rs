@@ -128,7 +128,9 @@ pub(crate) fn verilated(design: &Design, name: &str, cycles: &Cycles) -> Result<
         "0",
     ]);
     command
-        .args(["-CFLAGS", "-O0", "-MAKEFLAGS", "-s", "-o", "model", "--top-module", top, "--Mdir"])
+        // Options of `-CFLAGS` come before these, so that these count.
+        .args(["-MAKEFLAGS", "-s OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"])
+        .args(["-o", "model", "--top-module", top, "--Mdir"])
         .arg(&build);
     run(command.arg(&main).args(&files))?;
     let mut child = Command::new(build.join("model"))
