@@ -29,7 +29,7 @@ impl NodeFile {
             let (from, to) = (&self.blocks[connection.from.block], &self.blocks[connection.to.block]);
             let output = &from.kind.outputs()[connection.from.port];
             let input = &to.kind.inputs()[connection.to.port];
-            let link = if from.placement == to.placement { "" } else { ", over the host link" };
+            let link = if from.gives_from() == to.placement { "" } else { ", over the host link" };
             let interface = connection.interface.word();
             let _ = writeln!(text, "{}.{output} -> {}.{input} ({interface}{link})", from.name, to.name);
         }

@@ -8,9 +8,14 @@ use crate::hardware::{Far, NoHardware, Top};
 use crate::interface::Item;
 use crate::limits::{MAX_PASSES, MAX_TURN};
 use crate::model::*;
-use crate::registers::{WINDOW_WORDS, place};
+use crate::registers::{UNCONNECTED, WINDOW_WORDS, place};
 use millrace_dataplane::EngineKind;
+use millrace_link::LinkError;
 use std::fmt;
+
+/// The first words of what a MAC has received, and of what it has left out of that.
+const RECEIVED: u32 = 16;
+const FILTERED: u32 = 2;
 
 /// A running node.
 #[derive(Debug)]
@@ -72,6 +77,10 @@ enum Block {
     Manager(Box<Manager>),
     /// In hardware; whether its output is asked.
     Far(bool),
+    /// A MAC in hardware, with what its link is connected to.
+    FarMac(Option<String>),
+    /// A manager whose buffer is in hardware.
+    FarManager(Box<Answerer>),
 }
 
 impl Graph {
@@ -118,12 +127,21 @@ impl Graph {
 
     /// A frame has come to a MAC; false: the block is none.
     pub fn receive(&mut self, mac: usize, frame: &[u8], now_ns: u64) -> bool {
-        let Some(Block::Mac(of)) = self.blocks.get_mut(mac) else { return false };
-        if let Some(item) = of.receive(frame) {
-            self.counts.arrivals += 1;
-            self.leave(vec![(End { block: mac, port: 0 }, item)], now_ns);
+        match self.blocks.get_mut(mac) {
+            Some(Block::Mac(of)) => {
+                if let Some(item) = of.receive(frame) {
+                    self.counts.arrivals += 1;
+                    self.leave(vec![(End { block: mac, port: 0 }, item)], now_ns);
+                }
+                true
+            }
+            Some(Block::FarMac(_)) => {
+                let came = self.exchange(|far| far.come(mac, frame));
+                self.leave(came.unwrap_or_default(), now_ns);
+                true
+            }
+            _ => false,
         }
-        true
     }
 
     /// Has queues give frames to who asks for them, and managers answer, each at most [`MAX_TURN`] frames; gives whether anything moved.
@@ -144,15 +162,17 @@ impl Graph {
     pub fn leave_by(&mut self, mac: usize) -> Option<Vec<u8>> {
         match self.blocks.get_mut(mac)? {
             Block::Mac(mac) => mac.leave(),
+            Block::FarMac(_) => self.far.as_mut()?.leave_by(mac),
             _ => None,
         }
     }
 
-    /// A MAC.
-    pub fn mac(&mut self, block: usize) -> Option<&mut Mac> {
-        match self.blocks.get_mut(block)? {
-            Block::Mac(mac) => Some(mac),
-            _ => None,
+    /// A frame that has left by a MAC could not be sent after all.
+    pub(crate) fn lose(&mut self, block: usize) {
+        match self.blocks.get_mut(block) {
+            Some(Block::Mac(mac)) => mac.lose(),
+            // Who is at the other end of a link in a simulation has lost it.
+            _ => self.counts.link_lost += 1,
         }
     }
 
@@ -166,42 +186,89 @@ impl Graph {
 
     /// The managers that answer from outside, and the next frame of the first that has one, with its block.
     pub fn ask_outside(&mut self) -> Option<(usize, Item)> {
-        self.blocks.iter_mut().enumerate().find_map(|(number, block)| match block {
-            Block::Manager(manager) if !manager.has_program() => manager.take().map(|item| (number, item)),
-            _ => None,
-        })
+        for number in 0..self.blocks.len() {
+            let item = match &mut self.blocks[number] {
+                Block::Manager(manager) if !manager.has_program() => manager.take(),
+                Block::FarManager(answerer) if !answerer.has_program() => self.ask_far(number),
+                _ => None,
+            };
+            if let Some(item) = item {
+                return Some((number, item));
+            }
+        }
+        None
     }
 
     /// An answer from outside for a manager; false: the block is none that answers from outside.
     pub fn answer(&mut self, block: usize, item: Item, now_ns: u64) -> bool {
-        let Some(Block::Manager(manager)) = self.blocks.get_mut(block) else { return false };
-        if manager.has_program() {
+        let Some(answerer) = self.answerer(block).filter(|answerer| !answerer.has_program()) else {
             return false;
-        }
-        let answer = manager.answer(item);
+        };
+        let answer = answerer.answer(item);
         self.leave(vec![(End { block, port: 0 }, answer)], now_ns);
         true
     }
 
     /// What was counted.
     pub fn counts(&self) -> Counts {
-        self.counts
+        let macs = self.far.iter().flat_map(|far| far.macs());
+        let let_in = macs.map(|mac| {
+            let [received, filtered] = [RECEIVED, FILTERED].map(|word| self.counter(*mac, word));
+            received.saturating_sub(filtered)
+        });
+        let let_in: u64 = let_in.sum();
+        Counts {
+            arrivals: self.counts.arrivals + let_in,
+            unconnected: self.counts.unconnected + self.counter_at(UNCONNECTED),
+            link_lost: self.counts.link_lost + self.far.as_ref().map_or(0, Far::lost),
+            ..self.counts
+        }
+    }
+
+    /// A counter of a block in hardware, by its first word.
+    fn counter(&self, block: usize, word: u32) -> u64 {
+        self.counter_at(WINDOW_WORDS * (block as u32 + 1) + word)
+    }
+
+    /// A counter of the hardware, by its first word among all.
+    fn counter_at(&self, word: u32) -> u64 {
+        let [low, high] = [word, word + 1].map(|word| self.read_far(word));
+        u64::from(high) << 32 | u64::from(low)
+    }
+
+    /// A word of the hardware.
+    fn read_far(&self, word: u32) -> u32 {
+        self.far.as_ref().and_then(|far| far.read(4 * word).ok()).unwrap_or(0)
     }
 
     /// The MACs, each with its block, its name, and what it is connected to.
-    pub fn macs(&self) -> impl Iterator<Item = (usize, &str, &Mac)> {
-        self.blocks.iter().enumerate().filter_map(|(number, block)| match block {
-            Block::Mac(mac) => Some((number, self.names[number].as_str(), &**mac)),
-            _ => None,
+    pub fn macs(&self) -> impl Iterator<Item = (usize, &str, Option<&str>)> {
+        self.blocks.iter().enumerate().filter_map(|(number, block)| {
+            let name = self.names[number].as_str();
+            match block {
+                Block::Mac(mac) => Some((number, name, mac.attach())),
+                Block::FarMac(attach) => Some((number, name, attach.as_deref())),
+                _ => None,
+            }
         })
+    }
+
+    /// Who answers the frames of a manager.
+    fn answerer(&mut self, block: usize) -> Option<&mut Answerer> {
+        match self.blocks.get_mut(block)? {
+            Block::Manager(manager) => Some(manager.answerer()),
+            Block::FarManager(answerer) => Some(answerer),
+            _ => None,
+        }
     }
 
     /// A word of the registers.
     pub fn read(&self, address: u32) -> u32 {
         let (window, word) = place(address);
         match window.checked_sub(1) {
-            None => self.counts.read(word),
-            Some(block) => self.blocks.get(block).map_or(0, |of| self.read_block(block, of, word)),
+            None => self.counts().read(word),
+            Some(block) if block < self.blocks.len() => self.read_block(block, word),
+            Some(_) => 0,
         }
     }
 
@@ -217,7 +284,7 @@ impl Graph {
             Block::Scheduler(scheduler) => scheduler.write(at, word),
             Block::Selector(selector) => selector.write(at, word),
             Block::Tcam(tcam) => tcam.write(at, word).map(|_| ()),
-            Block::Far(_) => {
+            Block::Far(_) | Block::FarMac(_) => {
                 let far = self.far.as_ref().ok_or_else(refuse)?;
                 far.write(address, word).map_err(|error| Refusal(error.to_string()))
             }
@@ -249,7 +316,7 @@ impl Graph {
                 self.counts.passes += 1 + under_way.len() as u64;
                 return;
             }
-            if let Block::Far(_) = self.blocks[to.block] {
+            if let Block::Far(_) | Block::FarMac(_) | Block::FarManager(_) = self.blocks[to.block] {
                 let came = self.deliver(to, &item);
                 under_way.extend(came.into_iter().rev());
                 continue;
@@ -278,7 +345,9 @@ impl Graph {
                 }
             }
             // Schedulers ask; the check of a file lets nothing else lead to one. What is in hardware is delivered.
-            Block::Scheduler(_) | Block::Far(_) => self.counts.unconnected += 1,
+            Block::Scheduler(_) | Block::Far(_) | Block::FarMac(_) | Block::FarManager(_) => {
+                self.counts.unconnected += 1;
+            }
         }
     }
 
@@ -289,16 +358,24 @@ impl Graph {
             self.counts.link_lost += 1;
             return Vec::new();
         }
-        let delivered = self.far.as_mut().map(|far| far.deliver(to, item));
-        match delivered {
-            Some(Ok(came)) => came,
-            Some(Err(why)) => {
+        self.exchange(|far| far.deliver(to, item)).unwrap_or_default()
+    }
+
+    /// Has the hardware do something; a frame is lost where the link is cut.
+    fn exchange<T>(&mut self, what: impl FnOnce(&mut Far) -> Result<T, LinkError>) -> Option<T> {
+        match what(self.far.as_mut()?) {
+            Ok(done) => Some(done),
+            Err(why) => {
                 tracing::warn!(%why, "the host link of the node");
                 self.counts.link_lost += 1;
-                Vec::new()
+                None
             }
-            None => Vec::new(),
         }
+    }
+
+    /// The next frame of a block in hardware whose output is asked.
+    fn ask_far(&mut self, block: usize) -> Option<Item> {
+        self.exchange(|far| far.ask(End { block, port: 0 })).flatten()
     }
 
     /// The scheduler that asks a queue hears of a frame that came to it.
@@ -315,11 +392,14 @@ impl Graph {
         match &mut self.blocks[block] {
             Block::Mac(mac) => {
                 let Some(source) = self.asks[block][0].filter(|_| mac.has_room()) else { return false };
-                let Some(item) = self.ask(source) else { return false };
-                if let Block::Mac(mac) = &mut self.blocks[block] {
-                    mac.send(item.bytes);
-                }
-                true
+                self.fetch(source, block)
+            }
+            Block::FarMac(_) => {
+                let has_room = self.far.as_ref().is_some_and(|far| far.has_room(block));
+                // What is in hardware too asks for itself.
+                let in_software = |source: &usize| !matches!(self.blocks[*source], Block::Far(_));
+                let source = self.asks[block][0].filter(|_| has_room).filter(in_software);
+                source.is_some_and(|source| self.fetch(source, block))
             }
             Block::Far(true)
                 if self.far.as_ref().is_none_or(|far| !far.is_way_out(End { block, port: 0 })) =>
@@ -328,8 +408,8 @@ impl Graph {
             }
             Block::Queue(_) | Block::Scheduler(_) | Block::Far(true) => {
                 let follows = self.follows[block][0];
-                let is_asked = follows
-                    .is_some_and(|to| matches!(self.blocks[to.block], Block::Mac(_) | Block::Scheduler(_)));
+                let asks = |of: &Block| matches!(of, Block::Mac(_) | Block::FarMac(_) | Block::Scheduler(_));
+                let is_asked = follows.is_some_and(|to| asks(&self.blocks[to.block]));
                 if is_asked {
                     return false;
                 }
@@ -338,11 +418,14 @@ impl Graph {
                 true
             }
             Block::Manager(manager) => {
-                let mut out = Out::new();
-                let worked = manager.work(now_ns, &mut out);
-                let answers = out.into_iter().map(|(port, item)| (End { block, port }, item));
-                self.leave(answers.collect(), now_ns);
-                worked
+                let has_program = manager.has_program();
+                let item = has_program.then(|| manager.take()).flatten();
+                self.work(block, item, now_ns)
+            }
+            Block::FarManager(answerer) => {
+                let has_program = answerer.has_program();
+                let item = has_program.then(|| self.ask_far(block)).flatten();
+                self.work(block, item, now_ns)
             }
             Block::P4(_)
             | Block::Selector(_)
@@ -350,6 +433,26 @@ impl Graph {
             | Block::Demultiplexer { .. }
             | Block::Far(false) => false,
         }
+    }
+
+    /// A MAC takes the next frame of a queue or scheduler; false: there is none.
+    fn fetch(&mut self, source: usize, mac: usize) -> bool {
+        let Some(item) = self.ask(source) else { return false };
+        if let Block::Mac(mac) = &mut self.blocks[mac] {
+            mac.send(item.bytes);
+        } else {
+            let came = self.deliver(End { block: mac, port: 0 }, &item);
+            self.leave(came, 0);
+        }
+        true
+    }
+
+    /// Has the program of a manager answer a frame of its buffer; false: there is none.
+    fn work(&mut self, block: usize, item: Option<Item>, now_ns: u64) -> bool {
+        let Some((item, answerer)) = item.zip(self.answerer(block)) else { return false };
+        let answers = answerer.work(item, now_ns).into_iter();
+        self.leave(answers.map(|item| (End { block, port: 0 }, item)).collect(), now_ns);
+        true
     }
 
     /// The next frame of a queue or scheduler.
@@ -363,16 +466,7 @@ impl Graph {
                 let source = self.asks[block][choice]?;
                 self.ask(source)
             }
-            Block::Far(true) => {
-                let asked = self.far.as_mut().map(|far| far.ask(End { block, port: 0 }));
-                asked.and_then(|asked| {
-                    asked.unwrap_or_else(|why| {
-                        tracing::warn!(%why, "the host link of the node");
-                        self.counts.link_lost += 1;
-                        None
-                    })
-                })
-            }
+            Block::Far(true) => self.ask_far(block),
             _ => None,
         }
     }
@@ -384,8 +478,8 @@ impl Graph {
         }
     }
 
-    fn read_block(&self, number: usize, block: &Block, word: u32) -> u32 {
-        match block {
+    fn read_block(&self, number: usize, word: u32) -> u32 {
+        match &self.blocks[number] {
             Block::P4(program) => program.read(word),
             Block::Queue(queue) => {
                 let ((frames, bytes), (taken, lost)) = (queue.length(), queue.counts());
@@ -395,10 +489,10 @@ impl Graph {
             Block::Scheduler(scheduler) => scheduler.read(word),
             Block::Selector(selector) => selector.read(word),
             Block::Tcam(tcam) => tcam.read(word),
-            Block::Far(_) => match &self.far {
-                Some(far) => far.read(4 * (WINDOW_WORDS * (number as u32 + 1) + word)).unwrap_or(0),
-                None => 0,
-            },
+            Block::FarManager(answerer) if word >= 6 => answerer.read(word),
+            Block::Far(_) | Block::FarMac(_) | Block::FarManager(_) => {
+                self.read_far(WINDOW_WORDS * (number as u32 + 1) + word)
+            }
             Block::Demultiplexer { lost, .. } if word < 2 => half(*lost, word),
             Block::Demultiplexer { .. } => 0,
             Block::Mac(mac) => mac.read(word),
@@ -413,7 +507,13 @@ impl Block {
             return Ok(Block::P4(Box::new(Program::in_hardware(program, load)?)));
         }
         if spec.placement == Placement::Hardware {
-            return Ok(Block::Far(spec.kind.is_asked()));
+            return Ok(match &spec.kind {
+                Kind::Mac(mac) => Block::FarMac(mac.attach.clone()),
+                Kind::Manager(manager) => {
+                    Block::FarManager(Box::new(Answerer::new(manager, Placement::Hardware, load)?))
+                }
+                kind => Block::Far(kind.is_asked()),
+            });
         }
         Ok(match &spec.kind {
             Kind::P4(program) => Block::P4(Box::new(Program::new(program, EngineKind::Fastest, load)?)),

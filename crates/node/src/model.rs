@@ -107,6 +107,16 @@ pub struct BlockSpec {
     pub kind: Kind,
 }
 
+impl BlockSpec {
+    /// Where what leaves it comes from: answers of a manager come from the processor, also if its buffer is in hardware.
+    pub fn gives_from(&self) -> Placement {
+        match self.kind {
+            Kind::Manager(_) => Placement::Software,
+            _ => self.placement,
+        }
+    }
+}
+
 /// What a block does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
@@ -214,6 +224,29 @@ pub struct Outcome {
     pub class: u8,
 }
 
+/// The link of a MAC in hardware.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MacLink {
+    /// 10 Gbit/s, eight characters in a cycle at 156.25 MHz.
+    #[default]
+    Xgmii,
+    /// 1 Gbit/s, an octet in a cycle at 125 MHz.
+    Gmii,
+}
+
+impl MacLink {
+    /// Both of them.
+    pub const ALL: [MacLink; 2] = [MacLink::Xgmii, MacLink::Gmii];
+
+    /// As the file has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            MacLink::Xgmii => "xgmii",
+            MacLink::Gmii => "gmii",
+        }
+    }
+}
+
 /// A port to the outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MacSpec {
@@ -225,6 +258,15 @@ pub struct MacSpec {
     pub address: Option<[u8; 6]>,
     /// Whether it is up at first.
     pub up: bool,
+    /// What it is connected to in hardware.
+    pub link: MacLink,
+}
+
+impl Default for MacSpec {
+    /// A port of the program that has the node, which is up and takes all frames.
+    fn default() -> MacSpec {
+        MacSpec { attach: None, port: 0, address: None, up: true, link: MacLink::default() }
+    }
 }
 
 /// Who answers frames.

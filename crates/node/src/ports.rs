@@ -45,8 +45,8 @@ impl Ports {
     /// One cannot be opened.
     pub fn open(graph: &Graph) -> Result<Ports, GraphError> {
         let mut ports = Vec::new();
-        for (block, name, mac) in graph.macs() {
-            let Some(attach) = mac.attach() else { continue };
+        for (block, name, attach) in graph.macs() {
+            let Some(attach) = attach else { continue };
             let failed = |why: String| GraphError { block: name.to_owned(), why: format!("{attach}: {why}") };
             let interface: InterfaceSpec = attach.parse().map_err(|error| failed(format!("{error}")))?;
             let opened = device(&interface).and_then(|device| device.open(1));
@@ -141,9 +141,7 @@ impl Ports {
 
 /// Frames that were counted as sent and could not be.
 fn lose(graph: &mut Graph, block: usize, frames: usize) {
-    if let Some(mac) = graph.mac(block) {
-        (0..frames).for_each(|_| mac.lose());
-    }
+    (0..frames).for_each(|_| graph.lose(block));
 }
 
 fn broken(graph: &Graph, block: usize, error: &dyn std::fmt::Display) -> GraphError {

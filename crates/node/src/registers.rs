@@ -13,7 +13,9 @@ pub const MAP_BYTES: u32 = 4 * WINDOW_WORDS * (MAX_BLOCKS as u32 + 1);
 
 /// What a node counts itself, by the words of its window.
 pub(crate) const OWN: [(&str, u32); 4] =
-    [("arrivals", 0), ("unconnected", 2), ("passes", 4), ("link_lost", 6)];
+    [("arrivals", 0), ("unconnected", UNCONNECTED), ("passes", 4), ("link_lost", 6)];
+/// The word of a counter that hardware has a part of.
+pub(crate) const UNCONNECTED: u32 = 2;
 
 /// A register of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]

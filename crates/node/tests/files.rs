@@ -131,7 +131,7 @@ fn what_is_wrong_is_told_with_its_place() {
             "kind = \"mac\"\naddress = \"03:00:00:00:00:00\"",
             "that of one station is expected",
         ),
-        ("kind = \"mac\"", "kind = \"manager\"\nplacement = \"hardware\"", "a manager is on the processor"),
+        ("kind = \"mac\"", "kind = \"mac\"\nlink = \"mii\"", "one of"),
     ];
     for (old, new, why) in cases {
         let problems = with(old, new).unwrap_err();

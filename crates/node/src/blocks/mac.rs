@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn frames_to_others_are_left_out_and_all_are_counted() {
-        let spec = MacSpec { attach: None, port: 7, address: Some([2, 0, 0, 0, 0, 9]), up: true };
+        let spec = MacSpec { port: 7, address: Some([2, 0, 0, 0, 0, 9]), ..MacSpec::default() };
         let mut mac = Mac::new(&spec);
         assert_eq!(mac.receive(&frame(2, 60)).unwrap().facts.port, 7);
         assert!(mac.receive(&frame(4, 61)).is_none() && mac.receive(&frame(1, 1514)).is_some());
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_mac_that_is_down_lets_nothing_through() {
-        let mut mac = Mac::new(&MacSpec { attach: None, port: 0, address: None, up: true });
+        let mut mac = Mac::new(&MacSpec::default());
         (0..MAX_TO_SEND + 2).for_each(|_| mac.send(frame(2, 60)));
         assert!(!mac.has_room() && mac.leave().is_some());
         mac.set_up(false);

@@ -24,7 +24,8 @@ pub use selector::Selector;
 pub use tcam::Tcam;
 
 pub(crate) use demultiplexer::demultiplex;
-pub(crate) use register::{ENTRY_START, ENTRY_WORDS, half};
+pub(crate) use manager::Answerer;
+pub(crate) use register::{ENTRY_START, ENTRY_WORDS, MAC_ERRORS, RMON, half};
 
 use crate::interface::Item;
 

@@ -18,6 +18,8 @@ pub(crate) const RMON: [&str; 12] = [
     "size1024",
     "size1519",
 ];
+/// What a MAC in hardware counts of frames that it did not take, 32 bits each; drivers give the software none of these.
+pub(crate) const MAC_ERRORS: [&str; 5] = ["bad_check", "runt", "oversize", "bad_control", "bad_preamble"];
 /// The first word of the entries of a TCAM, and the words of each.
 pub(crate) const ENTRY_START: u32 = 256;
 pub(crate) const ENTRY_WORDS: u32 = 16;
@@ -95,11 +97,13 @@ pub fn registers(kind: &Kind) -> Vec<Register> {
             add("rx.down", 4, 2, false);
             add("tx.down", 6, 2, false);
             add("tx.lost", 8, 2, false);
+            add("rx.lost", 10, 2, false);
             for (direction, start) in [("rx", 16), ("tx", 48)] {
                 (0..)
                     .zip(RMON)
                     .for_each(|(at, name)| add(&format!("{direction}.{name}"), start + 2 * at, 2, false));
             }
+            (80..).zip(MAC_ERRORS).for_each(|(at, name)| add(&format!("rx.{name}"), at, 1, false));
         }
         Kind::P4(_) => {
             add("frames", 0, 2, false);
@@ -145,7 +149,7 @@ mod tests {
             Kind::OctetSelector(vec![0; 16]),
             Kind::Tcam(TcamSpec { size: 256, entries: Vec::new(), miss: Outcome::default() }),
             Kind::Demultiplexer(16),
-            Kind::Mac(MacSpec { attach: None, port: 0, address: None, up: true }),
+            Kind::Mac(MacSpec::default()),
             Kind::Manager(ManagerSpec { buffer: 1, program: None }),
         ];
         for kind in kinds {

@@ -111,9 +111,6 @@ fn refuse_place(of: &BlockDraft<'_>, kind: &Kind, placement: Placement, findings
         findings.push(Finding::new(Wrong::Conflict, of.table.at(key), message));
     };
     match (kind, placement) {
-        (Kind::Manager(_), Placement::Hardware) => {
-            refuse("placement", "a manager is on the processor: `placement` is \"software\"".into());
-        }
         (Kind::P4(program), Placement::Software) if !program.software.is_empty() => {
             refuse(
                 "software",

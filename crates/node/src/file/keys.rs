@@ -157,6 +157,12 @@ pub(crate) const BLOCK: Section = Section {
         ),
         key("up", Flag, Absent::Flag(true), "mac: whether it is up at first"),
         key(
+            "link",
+            Word(&["xgmii", "gmii"]),
+            Absent::Text("xgmii"),
+            "mac in hardware: its link, 10 or 1 Gbit/s, the same for all of a node",
+        ),
+        key(
             "buffer",
             Number(1, MAX_DEPTH, "MAX_DEPTH"),
             Absent::Number(64),

@@ -123,7 +123,7 @@ const KEYS: [(&str, &[&str]); 8] = [
     ("octet_selector", &["octets"]),
     ("tcam", &["size", "miss", "entry"]),
     ("demultiplexer", &["ports"]),
-    ("mac", &["attach", "port", "address", "up"]),
+    ("mac", &["attach", "port", "address", "up", "link"]),
     ("manager", &["program", "entries", "buffer"]),
 ];
 
@@ -163,6 +163,7 @@ fn kind(table: &Table<'_>, word: &str, findings: &mut Findings) -> Option<Kind> 
             port: table.number("port", findings)? as u16,
             address: address(table, findings),
             up: table.flag("up", findings),
+            link: mac_link(table, findings)?,
         }),
         _ => Kind::Manager(ManagerSpec {
             buffer: table.number("buffer", findings)? as u32,
@@ -206,6 +207,11 @@ fn scheduler(table: &Table<'_>, findings: &mut Findings) -> Option<SchedulerSpec
         return None;
     }
     Some(SchedulerSpec { discipline, quanta })
+}
+
+fn mac_link(table: &Table<'_>, findings: &mut Findings) -> Option<MacLink> {
+    let word = table.text("link", findings)?;
+    MacLink::ALL.into_iter().find(|link| link.word() == word)
 }
 
 fn octets(table: &Table<'_>, findings: &mut Findings) -> Option<Vec<u16>> {

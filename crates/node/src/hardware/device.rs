@@ -1,15 +1,17 @@
 //! The hardware of a node in simulation, as a device of the host link.
 //!
 //! A frame for the port of a way comes in by it; all that leaves by itself follows, each with the number of its way as its port, and an
-//! empty frame of the port [`DONE`]. A frame for the port [`ASKS`] and the number of a way asks for the next frame of it.
+//! empty frame of the port [`DONE`]. A frame for the port [`ASKS`] and the number of a way asks for the next frame of it. Frames of the
+//! port [`WIRE`] and the number of a MAC come and leave by its link.
 
 use super::modules::{BEAT, FACTS};
 use super::top::Top;
-use crate::blocks::{ENTRY_START, ENTRY_WORDS, Scheduler, Selector, Tcam, half};
+use super::wires::Wires;
+use crate::blocks::{ENTRY_START, ENTRY_WORDS, Scheduler, Selector, Tcam, half, registers};
 use crate::interface::{FACTS_BYTES, Facts, Item};
 use crate::limits::{MAX_FRAME, MAX_OCTETS};
 use crate::model::{BlockSpec, Entry, Kind, NodeFile};
-use crate::registers::{MAP_BYTES, place};
+use crate::registers::{MAP_BYTES, UNCONNECTED, place};
 use millrace_link::{Device, Event, Fault, Shape};
 use millrace_netlist::{Bits, SignalId, Simulator, in_words};
 use std::collections::BTreeMap;
@@ -18,6 +20,8 @@ use std::collections::BTreeMap;
 pub(super) const DONE: u16 = 0xffff;
 /// Added to the number of a way: its next frame is asked for.
 pub(super) const ASKS: u16 = 0x8000;
+/// Added to the number of a MAC: of its link.
+pub(super) const WIRE: u16 = 0x4000;
 /// Most cycles that a beat waits to be taken.
 const MAX_WAIT: usize = 65_536;
 /// Cycles that a frame takes through blocks, apart from its beats.
@@ -31,6 +35,8 @@ pub struct HardwareDevice {
     settings: BTreeMap<usize, Setting>,
     inputs: Vec<Signals>,
     outputs: Vec<Output>,
+    wires: Wires,
+    unconnected: Vec<String>,
     answers: Vec<(u16, Vec<u8>)>,
     failed: Option<&'static str>,
 }
@@ -40,6 +46,7 @@ enum Setting {
     Scheduler(Scheduler),
     Selector(Selector),
     Tcam(Box<Lookup>),
+    Mac { up: bool, promiscuous: bool },
 }
 
 /// What software knows of a TCAM.
@@ -107,7 +114,8 @@ impl HardwareDevice {
             (0..top.inputs.len()).map(|way| signals(format!("in{way}"), true)).collect::<Result<_, _>>()?;
         let mut outputs = Vec::new();
         for (way, from) in top.outputs.iter().enumerate() {
-            let is_asked = node.blocks[from.block].kind.is_asked();
+            let kind = &node.blocks[from.block].kind;
+            let is_asked = kind.is_asked() || matches!(kind, Kind::Manager(_));
             let signals = signals(format!("out{way}"), false)?;
             outputs.push(Output {
                 signals,
@@ -131,16 +139,30 @@ impl HardwareDevice {
                     before: vec![0; tcam.size as usize],
                     counts: vec![0; tcam.size as usize],
                 })),
+                Kind::Mac(mac) => Setting::Mac { up: mac.up, promiscuous: mac.address.is_none() },
                 _ => return None,
             };
             Some((*number, setting))
         };
         let settings = specs.iter().filter_map(setting).collect();
         let name = node.name.clone();
-        let mut device =
-            HardwareDevice { name, sim, specs, settings, inputs, outputs, answers: Vec::new(), failed: None };
+        let wires = Wires::new(node, top, &sim);
+        let mut device = HardwareDevice {
+            name,
+            sim,
+            specs,
+            settings,
+            inputs,
+            outputs,
+            wires,
+            unconnected: top.unconnected.clone(),
+            answers: Vec::new(),
+            failed: None,
+        };
         let blocks: Vec<usize> = device.settings.keys().copied().collect();
         blocks.into_iter().for_each(|block| device.apply(block));
+        // A MAC takes no frame whose begin it may have missed: not the one that comes as its reset ends.
+        device.step();
         Ok(device)
     }
 
@@ -160,6 +182,9 @@ impl HardwareDevice {
                 places.map(|(octet, place)| (format!("octet{octet}"), u64::from(*place))).collect()
             }
             Setting::Tcam(_) => return self.write_tcam(block, &name),
+            Setting::Mac { up, promiscuous } => {
+                vec![("up".to_owned(), u64::from(*up)), ("promiscuous".to_owned(), u64::from(*promiscuous))]
+            }
         };
         for (port, value) in values {
             self.set(&format!("{name}.{port}"), value);
@@ -215,7 +240,7 @@ impl HardwareDevice {
             if let Some(signal) = self.sim.input(&format!("{name}.write_data")) {
                 self.sim.set(signal, &word);
             }
-            self.sim.step();
+            self.step();
         }
         self.set(&format!("{name}.write_enable"), 0);
         self.set(&format!("{name}.bank"), bank as u64);
@@ -242,16 +267,24 @@ impl HardwareDevice {
     /// What a place of a TCAM has counted.
     fn count(&mut self, name: &str, place: usize) -> u64 {
         self.set(&format!("{name}.count_of"), place as u64);
-        self.sim.step();
+        self.step();
         self.get(&format!("{name}.count"))
     }
 
-    /// A cycle: beats leave by paths that take them; gives whether one did.
+    /// A cycle in which nothing leaves by paths.
+    fn step(&mut self) {
+        self.wires.begin(&mut self.sim);
+        self.wires.end(&mut self.sim);
+        self.sim.step();
+    }
+
+    /// A cycle: beats leave by paths that take them; gives whether one did, or links were not idle.
     fn cycle(&mut self) -> bool {
+        self.wires.begin(&mut self.sim);
         for output in &self.outputs {
             self.sim.set_u64(output.signals.ready, output.takes.into());
         }
-        let mut moved = false;
+        let mut moved = !self.wires.are_idle();
         for output in &mut self.outputs {
             let Signals { data, keep, last, user, valid, .. } = output.signals;
             if !output.takes || self.sim.get_u64(valid) == 0 {
@@ -267,6 +300,7 @@ impl HardwareDevice {
                 output.takes = !output.is_asked;
             }
         }
+        self.wires.end(&mut self.sim);
         self.sim.step();
         moved
     }
@@ -294,11 +328,16 @@ impl HardwareDevice {
             self.cycle();
         }
         self.sim.set_u64(signals.valid, 0);
+        self.settle(beats);
+        Ok(())
+    }
+
+    /// Until what has come in so many beats has gone as far as it can.
+    fn settle(&mut self, beats: usize) {
         let mut left = 2 * beats + SETTLE;
         while left > 0 {
             left = if self.cycle() { left.max(SETTLE) } else { left - 1 };
         }
-        Ok(())
     }
 
     /// The next frame of a way that is asked.
@@ -315,6 +354,8 @@ impl HardwareDevice {
         for (way, output) in self.outputs.iter_mut().enumerate() {
             self.answers.extend(output.frames.drain(..).map(|item| (way as u16, item.encode())));
         }
+        let left = self.wires.take().into_iter();
+        self.answers.extend(left.map(|(wire, bytes)| (WIRE | wire as u16, bytes)));
         self.answers.push((DONE, Vec::new()));
     }
 }
@@ -344,11 +385,23 @@ impl Device for HardwareDevice {
     fn read(&mut self, address: u32) -> Result<u32, Fault> {
         let (window, word) = place(address);
         let none = || Fault::new(format_args!("{address:#x} is no register of a block in hardware"));
+        if window == 0 && word / 2 == UNCONNECTED / 2 {
+            let ports = self.unconnected.clone();
+            return Ok(half(ports.iter().map(|port| self.get(port)).sum(), word));
+        }
         let block = window.checked_sub(1).ok_or_else(none)?;
         let name = self.specs.get(&block).ok_or_else(none)?.name.clone();
         let counter = match (&self.specs[&block].kind, self.settings.get(&block)) {
             (_, Some(Setting::Scheduler(scheduler))) => return Ok(scheduler.read(word)),
             (_, Some(Setting::Selector(selector))) => return Ok(selector.read(word)),
+            (_, Some(Setting::Mac { up, .. })) if word == 0 => return Ok(u32::from(*up)),
+            (_, Some(Setting::Mac { promiscuous, .. })) if word == 1 => return Ok(u32::from(*promiscuous)),
+            (kind @ Kind::Mac(_), _) => {
+                let of = registers(kind).into_iter().find(|of| (of.word..of.word + of.words).contains(&word));
+                let Some(of) = of else { return Ok(0) };
+                let value = self.get(&format!("{name}.{}", of.name));
+                return Ok(if of.words == 1 { value as u32 } else { half(value, word) });
+            }
             (_, Some(Setting::Tcam(_))) if word < 2 => self.get(&format!("{name}.misses")),
             (_, Some(Setting::Tcam(lookup))) => {
                 let at = word.wrapping_sub(ENTRY_START);
@@ -372,6 +425,10 @@ impl Device for HardwareDevice {
                 let names = ["frames", "bytes", "taken", "lost"];
                 names.get(word as usize / 2).map_or(0, |port| self.get(&format!("{name}.{port}")))
             }
+            (Kind::Manager(_), _) => {
+                let names = ["frames", "taken", "lost"];
+                names.get(word as usize / 2).map_or(0, |port| self.get(&format!("{name}.{port}")))
+            }
             _ => 0,
         };
         Ok(half(counter, word))
@@ -392,14 +449,26 @@ impl Device for HardwareDevice {
                     lookup.counts[entry] = 0;
                 }
             }
+            Setting::Mac { up, promiscuous } => {
+                match at {
+                    0 if word <= 1 => *up = word == 1,
+                    1 if word <= 1 => *promiscuous = word == 1,
+                    _ => return Err(refuse()),
+                };
+            }
         }
         self.apply(block);
         Ok(())
     }
 
     fn send(&mut self, port: u16, frame: &[u8]) -> Result<(), Fault> {
-        let way = usize::from(port & !ASKS);
-        if port >= ASKS {
+        let way = usize::from(port & !(ASKS | WIRE));
+        if port & WIRE != 0 && port < ASKS {
+            if way < self.wires.count() {
+                self.wires.send(way, frame);
+                self.settle(frame.len().div_ceil(BEAT));
+            }
+        } else if port >= ASKS {
             if self.outputs.get(way).is_some_and(|output| output.is_asked) {
                 self.ask(way);
             }

@@ -11,9 +11,13 @@
 
 mod device;
 mod far;
+mod mac;
 mod modules;
 mod queue;
+#[cfg(test)]
+mod tests;
 mod top;
+mod wires;
 
 pub use device::HardwareDevice;
 pub(crate) use far::Far;

@@ -35,11 +35,47 @@ pub(super) fn parts(beat: &Beat) -> (NodeId, NodeId, NodeId, NodeId) {
 
 /// A counter of 64 bits, as an output.
 pub(super) fn counter(m: &mut ModuleBuilder, name: &str, step: NodeId) {
+    let one = m.number(1, 1);
+    add_up(m, name, step, one);
+}
+
+/// A sum of 64 bits, as an output; so much more with each step.
+pub(super) fn add_up(m: &mut ModuleBuilder, name: &str, step: NodeId, by: NodeId) {
     let (register, value) = m.register(name, 64, Some(0));
-    let next = m.add_number(value, 1);
+    let by = m.resize(by, 64);
+    let next = m.add(value, by);
     m.set_next(register, next);
     m.set_enable(register, step);
     m.output(name, value);
+}
+
+/// The bytes of a beat.
+pub(super) fn bytes_of(m: &mut ModuleBuilder, keep: NodeId) -> NodeId {
+    let none = m.number(LENGTH, 0);
+    let ones: Vec<NodeId> = (0..BEAT as u32)
+        .map(|byte| {
+            let kept = m.bit(keep, byte);
+            m.resize(kept, LENGTH)
+        })
+        .collect();
+    m.tree(BinaryOp::Add, &ones, none)
+}
+
+/// The bytes of a frame up to this beat; whether one is taken, and is the last. Frames are shorter than what the number holds.
+pub(super) fn length_of(
+    m: &mut ModuleBuilder,
+    name: &str,
+    keep: NodeId,
+    (take, last): (NodeId, NodeId),
+) -> NodeId {
+    let (register, before) = m.register(name, LENGTH, Some(0));
+    let more = bytes_of(m, keep);
+    let length = m.add(before, more);
+    let none = m.number(LENGTH, 0);
+    let next = m.mux(last, none, length);
+    m.set_next(register, next);
+    m.set_enable(register, take);
+    length
 }
 
 /// Frames of several streams `s0`..., one after the other, the lowest first, to `m`.

@@ -1,6 +1,6 @@
 //! The queue as a module.
 
-use super::modules::{BEAT, COUNT, FACTS, LENGTH, counter, parts, shape};
+use super::modules::{BEAT, COUNT, FACTS, LENGTH, bytes_of, counter, parts, shape};
 use crate::limits::MAX_FRAME;
 use millrace_netlist::blocks::fifo;
 use millrace_netlist::*;
@@ -38,7 +38,9 @@ struct Gone {
 }
 
 /// Keeps frames, at most so many and so many bytes; what has no room is lost as a whole. `head` are the bytes of the first frame, 0 if
-/// there is none; `arrived` is 1 for a cycle when a frame has come and `head` shows it. Outputs `frames`, `bytes`, `taken`, `lost`.
+/// there is none; `arrived` is 1 for a cycle when a frame has come and `head` shows it. A frame is forgotten, and counted as neither, if
+/// `forget` is 1 at its last beat. `room` says that a frame of any length would not be lost now. Outputs `frames`, `bytes`, `taken`,
+/// `lost`.
 pub(super) fn queue(design: &mut Design, frames: u32, bytes: u32) -> ModuleId {
     let name = format!("queue_{frames}_{bytes}");
     if let Some(known) = design.module_named(&name) {
@@ -89,13 +91,7 @@ fn come(m: &mut ModuleBuilder, input: &InStream, held: &Held, (frames, bytes): (
     let count = m.width(held.stored.1);
 
     let none = m.number(LENGTH, 0);
-    let ones: Vec<NodeId> = (0..BEAT as u32)
-        .map(|byte| {
-            let kept = m.bit(keep, byte);
-            m.resize(kept, LENGTH)
-        })
-        .collect();
-    let more = m.tree(BinaryOp::Add, &ones, none);
+    let more = bytes_of(m, keep);
     let total = m.add(length, more);
     let sum = m.add(held.stored.1, held.coming.1);
     let limit = m.number(count, held.depth.into());
@@ -113,9 +109,18 @@ fn come(m: &mut ModuleBuilder, input: &InStream, held: &Held, (frames, bytes): (
     // One that is too long to count is lost.
     let is_long = m.bit(length, LENGTH - 1);
     let is_short = m.not(is_long);
-    let commit = m.all(&[write, last, has_frame, has_bytes, is_short]);
+    let forget = m.input("forget", 1);
+    let keeps = m.not(forget);
+    let commit = m.all(&[write, last, has_frame, has_bytes, is_short, keeps]);
     let other = m.not(commit);
-    let lost = m.all(&[valid, last, other]);
+    let gone = m.all(&[valid, last, other]);
+    let lost = m.and(gone, keeps);
+    if let Some(most) = bytes.checked_sub(MAX_FRAME as u32) {
+        let most = m.number(32, most.into());
+        let has_bytes = m.le(held.bytes.1, most);
+        let room = m.and(has_frame, has_bytes);
+        m.output("room", room);
+    }
 
     let zero = m.number(1, 0);
     let worse = m.not(write);
@@ -129,7 +134,7 @@ fn come(m: &mut ModuleBuilder, input: &InStream, held: &Held, (frames, bytes): (
     m.set_enable(length_register, valid);
     let after = round(m, next, held.depth);
     let forward = m.mux(write, after, next);
-    let next_next = m.mux(lost, tail, forward);
+    let next_next = m.mux(gone, tail, forward);
     m.set_next(next_register, next_next);
     m.set_enable(next_register, valid);
     m.set_next(tail_register, after);

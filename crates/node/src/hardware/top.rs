@@ -1,7 +1,9 @@
 //! The design of all blocks of a node that are in hardware.
 
-use super::modules::{demultiplexer, merge, scheduler, selector, shape, tcam};
+use super::mac::{Pins, mac};
+use super::modules::{counter, demultiplexer, merge, parts, scheduler, selector, shape, tcam};
 use super::queue::queue;
+use crate::blocks::registers;
 use crate::model::*;
 use millrace_netlist::blocks::fifo;
 use millrace_netlist::*;
@@ -10,6 +12,9 @@ use std::fmt;
 
 /// Most bytes of a queue in hardware: its memory is part of the design.
 const MAX_HARDWARE_BYTES: u64 = 1 << 18;
+
+/// Bytes of the buffer of a manager.
+const MANAGER_BYTES: u32 = 1 << 17;
 
 /// Beats that wait where streams meet.
 const ROOM: u32 = 16;
@@ -25,6 +30,12 @@ pub struct Top {
     pub outputs: Vec<End>,
     /// The blocks that are in it.
     pub blocks: Vec<usize>,
+    /// The ports that count frames of outputs without a connection.
+    pub unconnected: Vec<String>,
+    /// Those of the blocks that are MACs, and the link that they have: ports `BLOCK.rx_NAME` and `BLOCK.tx_NAME`.
+    pub macs: Vec<usize>,
+    /// Their link.
+    pub link: MacLink,
 }
 
 /// Why a node has no design: which block, and why.
@@ -61,6 +72,8 @@ impl Top {
             return Ok(None);
         }
         refuse(node, &blocks)?;
+        let macs: Vec<(usize, MacLink)> = blocks.iter().filter_map(|block| mac_of(node, *block)).collect();
+        let link = macs.first().map_or(MacLink::default(), |(_, link)| *link);
         let mut building = Building {
             node,
             design: Design::new(),
@@ -68,51 +81,68 @@ impl Top {
             instances: BTreeMap::new(),
             ready: BTreeMap::new(),
         };
-        let inside = |end: End| blocks.contains(&end.block);
+        // What managers have in their buffers goes to the processor, and answers come from there.
+        let is_manager = |end: End| matches!(node.blocks[end.block].kind, Kind::Manager(_));
+        let gives = |end: End| blocks.contains(&end.block) && !is_manager(end);
+        let takes = |end: End| blocks.contains(&end.block);
         let mut paths = (Vec::new(), Vec::new());
         for connection in &node.connections {
-            match (inside(connection.from), inside(connection.to)) {
+            match (gives(connection.from), takes(connection.to)) {
                 (false, true) if !paths.0.contains(&connection.to) => paths.0.push(connection.to),
                 (true, false) => paths.1.push(connection.from),
                 _ => {}
             }
         }
+        paths
+            .1
+            .extend(blocks.iter().map(|block| End { block: *block, port: 0 }).filter(|end| is_manager(*end)));
         for block in &blocks {
             building.block(*block);
         }
         for (number, to) in paths.0.iter().enumerate() {
             let input = building.m.input_stream(&format!("in{number}"), shape());
-            building.source(*to, Source { beat: input.beat, valid: input.valid, ready: Ready::Way(input) });
+            let (beat, valid) = (input.beat, input.valid);
+            // Software waits as long as it has to.
+            building.source(*to, Source { beat, valid, ready: Ready::Way(input), waits: true });
         }
         for (number, from) in paths.1.iter().enumerate() {
             building.way_out(number, *from);
         }
-        for connection in node.connections.iter().filter(|of| inside(of.from) && inside(of.to)) {
+        for connection in node.connections.iter().filter(|of| gives(of.from) && takes(of.to)) {
             let (instance, stream) = building.output(connection.from);
             let (beat, valid) = building.m.stream_from(instance, &stream);
-            building.source(connection.to, Source { beat, valid, ready: Ready::Of(instance, stream) });
+            let waits = node.blocks[connection.from.block].kind.is_asked();
+            building.source(connection.to, Source { beat, valid, ready: Ready::Of(instance, stream), waits });
         }
+        let outputs = blocks.iter().flat_map(|block| {
+            let ports = 0..node.blocks[*block].kind.outputs().len();
+            ports.map(|port| End { block: *block, port })
+        });
+        let open = outputs.filter(|from| !is_manager(*from) && node.follows(*from).is_none());
+        let unconnected = open.map(|from| building.nowhere(from)).collect();
         building.connect_all(&blocks);
         let Building { mut design, m, .. } = building;
         let top = design.add(m.finish());
         design.top = top.into();
-        Ok(Some(Top { design, inputs: paths.0, outputs: paths.1, blocks }))
+        let macs = macs.into_iter().map(|(block, _)| block).collect();
+        Ok(Some(Top { design, inputs: paths.0, outputs: paths.1, blocks, unconnected, macs, link }))
+    }
+}
+
+/// The link of a block that is a MAC.
+fn mac_of(node: &NodeFile, block: usize) -> Option<(usize, MacLink)> {
+    match &node.blocks[block].kind {
+        Kind::Mac(spec) => Some((block, spec.link)),
+        _ => None,
     }
 }
 
 /// What cannot be hardware.
 fn refuse(node: &NodeFile, blocks: &[usize]) -> Result<(), NoHardware> {
     let no = |block: usize, why: String| Err(NoHardware { block: node.blocks[block].name.clone(), why });
+    let mut macs = None;
     for block in blocks {
         let kind = &node.blocks[*block].kind;
-        for (port, name) in kind.outputs().into_iter().enumerate() {
-            if node.follows(End { block: *block, port }).is_none() {
-                return no(
-                    *block,
-                    format!("the output `{name}` leads nowhere: in hardware each output has a connection"),
-                );
-            }
-        }
         match kind {
             Kind::Queue(queue) if queue.bytes > MAX_HARDWARE_BYTES => {
                 return no(
@@ -123,11 +153,16 @@ fn refuse(node: &NodeFile, blocks: &[usize]) -> Result<(), NoHardware> {
                     ),
                 );
             }
-            Kind::Mac(_) => {
-                return no(
-                    *block,
-                    "a mac in hardware is part of whole devices, which `millrace rtl --device` makes".into(),
-                );
+            Kind::Mac(spec) => {
+                let (first, link) = *macs.get_or_insert((*block, spec.link));
+                if link != spec.link {
+                    let (own, other) = (spec.link.word(), link.word());
+                    let first = &node.blocks[first].name;
+                    return no(
+                        *block,
+                        format!("its link is {own}, that of `{first}` {other}: a design has one clock"),
+                    );
+                }
             }
             _ => {}
         }
@@ -157,6 +192,8 @@ struct Source {
     beat: Beat,
     valid: NodeId,
     ready: Ready,
+    /// It waits where it finds no room; what others send is lost then.
+    waits: bool,
 }
 
 /// Who is told that a beat is taken.
@@ -201,7 +238,15 @@ impl Building<'_> {
                 let settings = std::iter::once(("discipline".to_owned(), 2)).chain(quanta);
                 (scheduler(design, queues), settings.collect(), vec![])
             }
-            Kind::P4(_) | Kind::Mac(_) | Kind::Manager(_) => return,
+            // What a buffer counts; answers are counted where they are made.
+            Kind::Manager(spec) => {
+                (queue(design, spec.buffer, MANAGER_BYTES), vec![], vec!["frames", "taken", "lost"])
+            }
+            Kind::Mac(spec) => {
+                let module = mac(design, spec.link);
+                return self.mac(number, module);
+            }
+            Kind::P4(_) => return,
         };
         let instance = self.m.instance(&self.design, module, &spec.name);
         self.instances.insert(number, instance);
@@ -209,9 +254,55 @@ impl Building<'_> {
             let value = self.m.input(&format!("{}.{name}", spec.name), width);
             self.m.connect(instance, &name, value);
         }
+        if matches!(spec.kind, Kind::Queue(_) | Kind::Manager(_)) {
+            let never = self.m.number(1, 0);
+            self.m.connect(instance, "forget", never);
+        }
         for name in shown {
             let value = self.m.output_of(instance, name);
             self.m.output(&format!("{}.{name}", spec.name), value);
+        }
+    }
+
+    /// A MAC, with the signals of its link as ports.
+    fn mac(&mut self, number: usize, module: ModuleId) {
+        let BlockSpec { name, kind, .. } = &self.node.blocks[number];
+        let Kind::Mac(spec) = kind else { return };
+        let m = &mut self.m;
+        let instance = m.instance(&self.design, module, name);
+        self.instances.insert(number, instance);
+        let pins = Pins::of(spec.link);
+        for (pin, width) in pins.receive {
+            let value = m.input(&format!("{name}.rx_{pin}"), *width);
+            m.connect(instance, &format!("rx_{pin}"), value);
+        }
+        for pin in pins.transmit {
+            let value = m.output_of(instance, &format!("tx_{pin}"));
+            m.output(&format!("{name}.tx_{pin}"), value);
+        }
+        let station =
+            spec.address.unwrap_or_default().iter().fold(0, |all, byte| all << 8 | u128::from(*byte));
+        let fixed = [
+            ("station", 48, station),
+            ("filters", 1, spec.address.is_some().into()),
+            ("port", 16, spec.port.into()),
+        ];
+        for (input, width, value) in fixed {
+            let value = m.number(width, value);
+            m.connect(instance, input, value);
+        }
+        for register in registers(kind) {
+            let port = format!("{name}.{}", register.name);
+            match register.writable {
+                true => {
+                    let value = m.input(&port, 1);
+                    m.connect(instance, &register.name, value);
+                }
+                false => {
+                    let value = m.output_of(instance, &register.name);
+                    m.output(&port, value);
+                }
+            }
         }
     }
 
@@ -243,6 +334,20 @@ impl Building<'_> {
         let (beat, valid) = self.m.stream_from(instance, &stream);
         self.m.drive_stream(&output, &beat, valid);
         self.m.connect_ready(instance, &stream, output.ready);
+    }
+
+    /// What leaves by an output without a connection is lost, and counted at a port.
+    fn nowhere(&mut self, from: End) -> String {
+        let (instance, stream) = self.output(from);
+        let (beat, valid) = self.m.stream_from(instance, &stream);
+        let always = self.m.number(1, 1);
+        self.m.connect_ready(instance, &stream, always);
+        let (_, _, last, _) = parts(&beat);
+        let ends = self.m.and(valid, last);
+        let spec = &self.node.blocks[from.block];
+        let name = format!("{}.{}.unconnected", spec.name, spec.kind.outputs()[from.port]);
+        counter(&mut self.m, &name, ends);
+        name
     }
 
     /// Connects all inputs.
@@ -291,16 +396,21 @@ impl Building<'_> {
                 self.m.connect_stream(instance, &stream, &zeros, never);
             }
             1 => {
-                let Source { beat, valid, ready } = sources.remove(0);
+                let Source { beat, valid, ready, waits } = sources.remove(0);
+                let room = self.room(to).filter(|_| waits);
+                let valid = self.if_room(room, valid);
                 self.m.connect_stream(instance, &stream, &beat, valid);
                 let taken = self.m.ready_of(instance, &stream);
+                let taken = self.if_room(room, taken);
                 self.tell(ready, taken);
             }
             several => {
                 let module = merge(&mut self.design, several as u32);
                 let name = format!("merge.{}.{}", self.node.blocks[to.block].name, to.port);
                 let merge = self.m.instance(&self.design, module, &name);
-                for (number, Source { beat, valid, ready }) in sources.into_iter().enumerate() {
+                let room_there = self.room(to);
+                for (number, Source { beat, valid, ready, waits }) in sources.into_iter().enumerate() {
+                    let room_there = room_there.filter(|_| waits);
                     // Whether it takes a beat does not follow from what else comes: demultiplexers ask that of all their outputs.
                     let room = fifo(&mut self.design, shape(), ROOM);
                     let room = self.m.instance(&self.design, room, &format!("{name}.{number}"));
@@ -309,8 +419,10 @@ impl Building<'_> {
                     self.tell(ready, taken);
                     let of = format!("s{number}");
                     let (beat, valid) = self.m.stream_from(room, "m");
+                    let valid = self.if_room(room_there, valid);
                     self.m.connect_stream(merge, &of, &beat, valid);
                     let taken = self.m.ready_of(merge, &of);
+                    let taken = self.if_room(room_there, taken);
                     self.m.connect_ready(room, "m", taken);
                 }
                 let (beat, valid) = self.m.stream_from(merge, "m");
@@ -319,6 +431,17 @@ impl Building<'_> {
                 self.m.connect_ready(merge, "m", taken);
             }
         }
+    }
+
+    /// Whether an input has room for a frame of any length, if what has none there is lost: at a MAC. Where frames wait for that, it stays
+    /// as long as a frame passes: what others send is taken before or after it.
+    fn room(&mut self, to: End) -> Option<NodeId> {
+        let is_mac = matches!(self.node.blocks[to.block].kind, Kind::Mac(_));
+        is_mac.then(|| self.m.output_of(self.instances[&to.block], "room"))
+    }
+
+    fn if_room(&mut self, room: Option<NodeId>, signal: NodeId) -> NodeId {
+        room.map_or(signal, |room| self.m.and(signal, room))
     }
 
     fn tell(&mut self, ready: Ready, taken: NodeId) {

@@ -50,7 +50,7 @@ enum PortLink {
 
 impl PortLink {
     fn of(simulator: &Simulator, port: u32, link: Link) -> PortLink {
-        match Wire::of(simulator, port, link) {
+        match Wire::of(simulator, link, [&format!("rx{port}"), &format!("tx{port}")]) {
             Some(wire) => PortLink::Wire(Box::new(wire)),
             None => PortLink::Streams(Box::new(Streams::of(simulator, port))),
         }

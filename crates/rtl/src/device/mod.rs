@@ -38,7 +38,7 @@ mod shape;
 mod stages;
 mod transmit;
 mod waiting;
-mod wire;
+pub mod wire;
 
 pub use bench::{Bench, Decided, Left};
 pub use build::{Device, OWNER};

@@ -9,7 +9,7 @@ use millrace_netlist::{SignalId, Simulator};
 
 /// The signals of a port with a MAC, and who is at its other end. Times are in characters of the link: of XGMII eight are a cycle, of
 /// GMII one.
-pub(super) struct Wire {
+pub struct Wire {
     receive: Vec<Option<SignalId>>,
     transmit: Vec<Option<SignalId>>,
     partner: Partner,
@@ -22,17 +22,24 @@ enum Partner {
 
 /// A frame from the wire.
 #[derive(Debug)]
-pub(super) struct Received {
+pub struct Received {
     /// Without preamble and check sequence.
-    pub(super) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// The characters of its start and its end.
-    pub(super) at: (u64, u64),
-    pub(super) is_bad: bool,
+    pub at: (u64, u64),
+    /// Its preamble or check sequence is wrong, or the link has marked it.
+    pub is_bad: bool,
+}
+
+impl std::fmt::Debug for Wire {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wire").field("is_idle", &self.is_idle()).finish_non_exhaustive()
+    }
 }
 
 impl Wire {
-    /// Of a port of a device; none: it is a stream.
-    pub(super) fn of(simulator: &Simulator, port: u32, link: Link) -> Option<Wire> {
+    /// Of a MAC whose signals have these words before their names, as in `rx0_data` and `tx0_data`; none: the port is a stream.
+    pub fn of(simulator: &Simulator, link: Link, [from, to]: [&str; 2]) -> Option<Wire> {
         let (receive, transmit, partner): (&[&str], &[&str], _) = match link {
             Link::Stream => return None,
             Link::Xgmii => {
@@ -44,21 +51,29 @@ impl Wire {
                 (&["data", "dv", "er"], &["data", "en", "er"], partner)
             }
         };
-        let receive = receive.iter().map(|name| simulator.input(&format!("rx{port}_{name}"))).collect();
-        let transmit = transmit.iter().map(|name| simulator.output(&format!("tx{port}_{name}"))).collect();
+        let receive = receive.iter().map(|name| simulator.input(&format!("{from}_{name}"))).collect();
+        let transmit = transmit.iter().map(|name| simulator.output(&format!("{to}_{name}"))).collect();
         Some(Wire { receive, transmit, partner })
     }
 
     /// Whether a frame that is given now does not have to wait for longer than its gap.
-    pub(super) fn has_room(&self) -> bool {
+    pub fn has_room(&self) -> bool {
         match &self.partner {
             Partner::Xgmii(sender, _) => sender.has_room(),
             Partner::Gmii(sender, _) => sender.has_room(),
         }
     }
 
+    /// Whether nothing of a frame is on the wire, in either direction.
+    pub fn is_idle(&self) -> bool {
+        match &self.partner {
+            Partner::Xgmii(sender, receiver) => sender.is_idle() && receiver.is_idle(),
+            Partner::Gmii(sender, receiver) => sender.is_idle() && receiver.is_idle(),
+        }
+    }
+
     /// Sends a frame as soon as it may start. Gives the character at which it starts.
-    pub(super) fn send(&mut self, bytes: &[u8], is_bad: bool) -> u64 {
+    pub fn send(&mut self, bytes: &[u8], is_bad: bool) -> u64 {
         match &mut self.partner {
             Partner::Xgmii(sender, _) => sender.send(bytes, is_bad),
             Partner::Gmii(sender, _) => sender.send(bytes, is_bad),
@@ -66,7 +81,7 @@ impl Wire {
     }
 
     /// Sets what comes in this cycle.
-    pub(super) fn begin(&mut self, simulator: &mut Simulator) {
+    pub fn begin(&mut self, simulator: &mut Simulator) {
         let mut values = [0; 3];
         match &mut self.partner {
             Partner::Xgmii(sender, _) => (values[0], values[1]) = sender.word(),
@@ -78,7 +93,7 @@ impl Wire {
     }
 
     /// Takes what leaves in this cycle; gives the frame that ends.
-    pub(super) fn end(&mut self, simulator: &mut Simulator) -> Option<Received> {
+    pub fn end(&mut self, simulator: &mut Simulator) -> Option<Received> {
         let mut values = [0; 3];
         for (signal, value) in self.transmit.iter().zip(&mut values) {
             *value = get(simulator, *signal);

@@ -21,6 +21,10 @@ impl Sender {
         self.coming.len() <= GAP
     }
 
+    pub(super) fn is_idle(&self) -> bool {
+        self.coming.is_empty()
+    }
+
     /// Sends a frame after what was given before, with a gap after it. Gives the octet at which it starts.
     pub(super) fn send(&mut self, bytes: &[u8], is_bad: bool) -> u64 {
         let start = self.sent + self.coming.len() as u64;
@@ -50,6 +54,10 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
+    pub(super) fn is_idle(&self) -> bool {
+        self.octets.is_empty()
+    }
+
     /// Takes an octet: data, `en`, `er`; gives the frame that has ended before it.
     pub(super) fn octet(&mut self, [data, en, er]: [u64; 3]) -> Option<Received> {
         let mut received = None;

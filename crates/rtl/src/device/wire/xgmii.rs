@@ -28,6 +28,10 @@ impl Sender {
         self.coming.len() < 16
     }
 
+    pub(super) fn is_idle(&self) -> bool {
+        self.coming.is_empty()
+    }
+
     /// Sends a frame as soon as it may start: with a gap of 12 characters on average. Gives the character at which it starts.
     pub(super) fn send(&mut self, bytes: &[u8], is_bad: bool) -> u64 {
         let free = self.sent + self.coming.len() as u64;
@@ -80,6 +84,10 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
+    pub(super) fn is_idle(&self) -> bool {
+        self.frame.is_none()
+    }
+
     /// Takes a word; gives the frame that ends in it.
     pub(super) fn word(&mut self, data: u64, control: u64) -> Option<Received> {
         let mut received = None;

@@ -1,0 +1,237 @@
+//! MACs of a design at the rate of their links.
+
+use super::mac::mac;
+use super::top::Top;
+use crate::limits::MAX_FRAME;
+use crate::model::{MacLink, NodeFile};
+use millrace_netlist::{Design, Simulator};
+use millrace_rtl::device::{Link, wire::Wire};
+
+fn set(sim: &mut Simulator, input: &str, value: u64) {
+    let signal = sim.input(input).unwrap_or_else(|| panic!("there is no input {input}"));
+    sim.set_u64(signal, value);
+}
+
+fn get(sim: &mut Simulator, output: &str) -> u64 {
+    let signal = sim.output(output).unwrap_or_else(|| panic!("there is no output {output}"));
+    sim.get_u64(signal)
+}
+
+fn link(of: MacLink) -> Link {
+    match of {
+        MacLink::Xgmii => Link::Xgmii,
+        MacLink::Gmii => Link::Gmii,
+    }
+}
+
+/// A MAC alone, up and for all frames, and who is at the other end of its link.
+fn alone(of: MacLink) -> (Simulator, Wire) {
+    let mut design = Design::new();
+    design.top = mac(&mut design, of).into();
+    let mut sim = Simulator::new(&design).unwrap_or_else(|errors| panic!("{errors:?}"));
+    set(&mut sim, "up", 1);
+    set(&mut sim, "port", 0x1234);
+    let mut wire = Wire::of(&sim, link(of), ["rx", "tx"]).unwrap();
+    wire.begin(&mut sim);
+    sim.step();
+    (sim, wire)
+}
+
+/// The frame of a number: its length follows from it, and it begins with it.
+fn frame(number: usize) -> Vec<u8> {
+    let mut frame = vec![0; 60 + 97 * number % 1455];
+    frame[..2].copy_from_slice(&(2 * number as u16).to_be_bytes());
+    frame
+}
+
+/// A beat of a stream that blocks take: what it adds to a frame, and whether that ends.
+fn take(sim: &mut Simulator, bytes: &mut Vec<u8>) -> bool {
+    let (data, keep) = (get(sim, "m_tdata").to_le_bytes(), get(sim, "m_tkeep"));
+    bytes.extend(data.iter().take(keep.trailing_ones() as usize));
+    get(sim, "m_tlast") == 1
+}
+
+#[test]
+fn what_a_link_has_broken_goes_no_further_and_is_counted() {
+    for of in MacLink::ALL {
+        let (mut sim, mut wire) = alone(of);
+        let sent = [
+            (frame(1), false),
+            (frame(2), true),
+            (vec![2; 59], false),
+            (vec![2; MAX_FRAME + 1], false),
+            (vec![2; MAX_FRAME], false),
+            (frame(3), false),
+        ];
+        for (bytes, is_bad) in &sent {
+            wire.send(bytes, *is_bad);
+        }
+        let (mut came, mut bytes, mut idle, mut cycle) = (Vec::new(), Vec::new(), 0, 0usize);
+        while idle < 100 {
+            wire.begin(&mut sim);
+            // Blocks that take two beats of three.
+            cycle += 1;
+            let ready = !cycle.is_multiple_of(3);
+            set(&mut sim, "m_tready", ready.into());
+            let valid = get(&mut sim, "m_tvalid") == 1;
+            if valid && ready && take(&mut sim, &mut bytes) {
+                came.push(std::mem::take(&mut bytes));
+            }
+            idle = if valid || !wire.is_idle() { 0 } else { idle + 1 };
+            sim.step();
+        }
+        assert!(came == [&sent[0].0, &sent[4].0, &sent[5].0].map(Clone::clone), "{of:?}");
+        let counters = ["rx.frames", "rx.bad_check", "rx.runt", "rx.oversize", "rx.lost", "rx.filtered"];
+        assert_eq!(counters.map(|name| get(&mut sim, name)), [3, 1, 1, 1, 0, 0], "{of:?}");
+    }
+}
+
+#[test]
+fn frames_that_blocks_do_not_take_wait_or_are_lost_as_a_whole() {
+    let (mut sim, mut wire) = alone(MacLink::Xgmii);
+    let frames: Vec<Vec<u8>> = (0..40).map(|number| vec![2 * number; 1000]).collect();
+    for bytes in &frames {
+        wire.send(bytes, false);
+    }
+    set(&mut sim, "m_tready", 0);
+    for _ in 0..40 * 140 {
+        wire.begin(&mut sim);
+        sim.step();
+    }
+    // 16 times 1000 bytes fit into 16384.
+    assert_eq!(["rx.frames", "rx.lost"].map(|name| get(&mut sim, name)), [40, 24]);
+    set(&mut sim, "m_tready", 1);
+    let (mut came, mut bytes) = (Vec::new(), Vec::new());
+    for _ in 0..16 * 130 {
+        if get(&mut sim, "m_tvalid") == 1 && take(&mut sim, &mut bytes) {
+            came.push(std::mem::take(&mut bytes));
+        }
+        sim.step();
+    }
+    assert!(came == frames[..16]);
+}
+
+/// Sends frames to a link that is slower than the stream; gives how many have left, and how many were lost.
+fn send(of: MacLink, heeds_room: bool) -> (u64, u64) {
+    const FRAMES: usize = 60;
+    let (mut sim, mut wire) = alone(of);
+    let mut left = Vec::new();
+    let (mut number, mut at, mut idle) = (0, 0, 0);
+    while idle < 2000 {
+        wire.begin(&mut sim);
+        let beats = frame(number);
+        let part = &beats[at..beats.len().min(at + 8)];
+        let mut data = [0; 8];
+        data[..part.len()].copy_from_slice(part);
+        let goes = number < FRAMES && (!heeds_room || get(&mut sim, "room") == 1);
+        let is_last = at + 8 >= beats.len();
+        for (name, value) in [
+            ("s_tdata", u64::from_le_bytes(data)),
+            ("s_tkeep", u64::MAX >> (64 - part.len())),
+            ("s_tlast", is_last.into()),
+            ("s_tvalid", goes.into()),
+        ] {
+            set(&mut sim, name, value);
+        }
+        if goes && get(&mut sim, "s_tready") == 1 {
+            (number, at) = if is_last { (number + 1, 0) } else { (number, at + 8) };
+        }
+        left.extend(wire.end(&mut sim));
+        idle = if number < FRAMES || !wire.is_idle() { 0 } else { idle + 1 };
+        sim.step();
+    }
+    let lost = get(&mut sim, "tx.lost");
+    let counted = (get(&mut sim, "tx.frames"), left.len() as u64);
+    assert_eq!(counted.0, counted.1);
+    assert_eq!(counted.0 + lost, FRAMES as u64);
+    assert!(left.iter().all(|frame| !frame.is_bad));
+    let mut expected = (0..FRAMES).map(frame);
+    assert!(left.iter().all(|frame| expected.any(|sent| sent == frame.bytes)), "another order");
+    (counted.0, lost)
+}
+
+#[test]
+fn who_heeds_the_room_loses_nothing() {
+    for of in MacLink::ALL {
+        assert_eq!(send(of, true), (60, 0), "{of:?}");
+    }
+    // 6 KB leave in the time in which 45 KB come, and 16 KiB wait.
+    let (left, lost) = send(MacLink::Gmii, false);
+    assert!(left > 20 && lost > 20, "{left} have left, {lost} were lost");
+}
+
+#[test]
+fn a_queue_before_a_mac_loses_what_the_link_cannot_take() {
+    const FILE: &str = r#"
+        [[device]]
+        name = "board"
+        [[service]]
+        name = "service"
+        [[function]]
+        name = "all"
+        service = "service"
+        device = "board"
+        placement = "hardware"
+        [[block]]
+        name = "p0"
+        function = "all"
+        kind = "mac"
+        port = 0
+        [[block]]
+        name = "p1"
+        function = "all"
+        kind = "mac"
+        port = 1
+        [[block]]
+        name = "q"
+        function = "all"
+        kind = "queue"
+        frames = 20
+        bytes = "8KiB"
+        [[block]]
+        name = "s"
+        function = "all"
+        kind = "scheduler"
+        ports = 1
+        [[connection]]
+        from = "p0.rx"
+        to = "q.in"
+        [[connection]]
+        from = "p1.rx"
+        to = "q.in"
+        [[connection]]
+        from = "q.out"
+        to = "s.in0"
+        [[connection]]
+        from = "s.out"
+        to = "p0.tx"
+    "#;
+    const FRAMES: usize = 150;
+    let node = NodeFile::parse("node.toml", FILE).unwrap_or_else(|why| panic!("{}", why.render(false)));
+    let top = Top::new(&node).unwrap().unwrap();
+    assert!(top.inputs.is_empty() && top.outputs.is_empty());
+    let mut sim = Simulator::new(&top.design).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let mut wires = ["p0", "p1"]
+        .map(|name| Wire::of(&sim, Link::Xgmii, [&format!("{name}.rx"), &format!("{name}.tx")]).unwrap());
+    ["p0.up", "p1.up"].into_iter().for_each(|name| set(&mut sim, name, 1));
+    for wire in &mut wires {
+        wire.begin(&mut sim);
+        for number in 0..FRAMES {
+            wire.send(&frame(number), false);
+        }
+    }
+    sim.step();
+    let (mut left, mut idle) = (Vec::new(), 0);
+    while idle < 2000 {
+        wires.iter_mut().for_each(|wire| wire.begin(&mut sim));
+        idle = if wires.iter().all(Wire::is_idle) { idle + 1 } else { 0 };
+        left.extend(wires[0].end(&mut sim));
+        sim.step();
+    }
+    let [came0, came1, lost0, lost1, refused, sent, lost] =
+        ["p0.rx.frames", "p1.rx.frames", "p0.rx.lost", "p1.rx.lost", "q.lost", "p0.tx.frames", "p0.tx.lost"]
+            .map(|name| get(&mut sim, name));
+    assert_eq!([came0, came1, lost, sent], [FRAMES as u64, FRAMES as u64, 0, left.len() as u64]);
+    assert_eq!(lost0 + lost1 + refused + sent, came0 + came1);
+    assert!(refused > 0 && sent > FRAMES as u64 / 2 && left.iter().all(|frame| !frame.is_bad));
+}
