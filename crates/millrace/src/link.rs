@@ -118,11 +118,7 @@ pub(crate) fn link(args: &LinkCommand, findings: &mut Findings) -> Result<(), Fa
                     return Err(Failure::Usage("--uio or --simulate says which device".to_owned()));
                 }
             };
-            let address = grpc::address(listen, &LINK)?;
-            let bound = millrace_listen::bind(&LINK, address, Admission::Anybody, *link_allow_remote);
-            let listener = bound.map_err(|error| Failure::Failed(error.to_string()))?;
-            let server = Server::serve(listener, device);
-            serve(server.map_err(|error| Failure::failed("cannot serve the device", error))?, args.json)?
+            wait(serve(device, listen, *link_allow_remote)?, args.json)?
         }
         What::Read { from, words, to } => match to.named()? {
             Some(mut device) => {
@@ -291,11 +287,25 @@ impl To {
 /// How long a server that is to end goes on at most.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Until a signal ends it, or the device is gone.
-fn serve(server: Server, json: bool) -> Result<(), Failure> {
-    let ends = signals::ends()?;
+/// Serves a device, and says where.
+pub(crate) fn serve(
+    device: Box<dyn Device>,
+    listen: &Address,
+    allow_remote: bool,
+) -> Result<Server, Failure> {
+    let address = grpc::address(listen, &LINK)?;
+    let bound = millrace_listen::bind(&LINK, address, Admission::Anybody, allow_remote);
+    let listener = bound.map_err(|error| Failure::Failed(error.to_string()))?;
+    let server =
+        Server::serve(listener, device).map_err(|error| Failure::failed("cannot serve the device", error))?;
     note_line(format_args!("host link: {}", server.address()));
     warn_of_exposure(&LINK, server.address(), Admission::Anybody);
+    Ok(server)
+}
+
+/// Until a signal ends it, or the device is gone.
+pub(crate) fn wait(server: Server, json: bool) -> Result<(), Failure> {
+    let ends = signals::ends()?;
     while !ends.load(Ordering::Acquire) && server.fault().is_none() {
         std::thread::sleep(LOOK);
     }

@@ -2,14 +2,15 @@
 
 use crate::entries::read;
 use crate::findings::Failure;
-use crate::grpc::{self, warn_of_exposure};
+use crate::grpc;
+use crate::link;
 use crate::output::{has_colour, note_line, say_line, tell_coloured};
 use crate::signals;
 use clap::{Args, Subcommand};
-use millrace_link::{Client, Server};
-use millrace_listen::{Address, Admission, LINK};
+use millrace_link::Client;
+use millrace_listen::{Address, LINK};
 use millrace_netlist::verilog;
-use millrace_node::hardware::Top;
+use millrace_node::hardware::{HardwareDevice, Top};
 use millrace_node::limits::MAX_PROGRAM;
 use millrace_node::{Graph, Kind, Mapped, NodeFile, Ports, Round, Shared, map};
 use millrace_syntax::read_text;
@@ -38,7 +39,10 @@ struct RunNode {
     /// Connects a MAC to something else than the file says, as `--port` of `millrace run` has it after the `@`
     #[arg(long, value_name = "MAC=[DRIVER:]ARGS", value_parser = attachment)]
     attach: Vec<(String, String)>,
-    /// Writes the SystemVerilog of its blocks in hardware there, and does not run it
+    /// Where the hardware of a device is served, other than the file says
+    #[arg(long, value_name = "DEVICE=ADDR|PORT", value_parser = place)]
+    device_at: Vec<(String, Address)>,
+    /// Writes the SystemVerilog of its blocks in hardware there, and does not run it; a folder for each of several devices
     #[arg(short, value_name = "DIR", conflicts_with_all = ["attach", "listen"])]
     output: Option<PathBuf>,
     /// Where to serve its registers, and the frames of its managers, over the host link
@@ -56,6 +60,21 @@ enum What {
         /// The file
         #[arg(value_name = "FILE")]
         file: PathBuf,
+    },
+    /// Serves the hardware of a device of a node, simulated, until it is told to end
+    Serve {
+        /// The file of the node
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The device
+        #[arg(value_name = "DEVICE")]
+        device: String,
+        /// Where to listen
+        #[arg(long, value_name = "ADDR|PORT", default_value = "127.0.0.1:9561")]
+        listen: Address,
+        /// Let other machines reach it
+        #[arg(long)]
+        link_allow_remote: bool,
     },
     /// Lists the registers of a node with their addresses
     Map {
@@ -101,6 +120,13 @@ fn attachment(text: &str) -> Result<(String, String), String> {
     Ok((mac.to_owned(), to.to_owned()))
 }
 
+/// `board=127.0.0.1:9561`.
+fn place(text: &str) -> Result<(String, Address), String> {
+    let (device, at) =
+        text.split_once('=').ok_or("the place of a device is DEVICE=ADDR, as board=127.0.0.1:9561")?;
+    Ok((device.to_owned(), at.parse().map_err(|error| format!("{error}"))?))
+}
+
 /// `millrace node`.
 pub(crate) fn node(args: &NodeCommand) -> Result<(), Failure> {
     match (&args.what, &args.run.file) {
@@ -110,6 +136,10 @@ pub(crate) fn node(args: &NodeCommand) -> Result<(), Failure> {
         },
         (None, None) => Err(Failure::Usage("FILE is missing: the file of a node".into())),
         (Some(What::Check { file }), _) => check(file, args.json),
+        (Some(What::Serve { file, device, listen, link_allow_remote }), _) => {
+            let device = hardware(&load(file, args.json)?, device)?;
+            link::wait(link::serve(Box::new(device), listen, *link_allow_remote)?, args.json)
+        }
         (Some(What::Map { file }), _) => {
             show_map(&map(&load(file, args.json)?), args.json);
             Ok(())
@@ -158,6 +188,11 @@ fn run(file: &Path, args: &RunNode, is_json: bool) -> Result<(), Failure> {
         };
         mac.attach = Some(to.clone());
     }
+    for (name, at) in &args.device_at {
+        let at = grpc::address(at, &LINK)?;
+        let device = device_named(&node, name)?;
+        node.devices[device].at = Some(at);
+    }
     let graph = graph(&node, file)?;
     let mut ports = Ports::open(&graph).map_err(|error| Failure::Failed(error.to_string()))?;
     let shared = Shared::new(graph);
@@ -165,7 +200,10 @@ fn run(file: &Path, args: &RunNode, is_json: bool) -> Result<(), Failure> {
     let server = args
         .listen
         .as_ref()
-        .map(|listen| serve(&shared, &node, listen, args.link_allow_remote))
+        .map(|listen| {
+            let device = shared.device(&node.name, node.blocks.len());
+            link::serve(Box::new(device), listen, args.link_allow_remote)
+        })
         .transpose()?;
     note_line(format_args!("node {} runs with {} blocks", node.name, node.blocks.len()));
     while !ends.load(Ordering::Acquire) {
@@ -182,39 +220,56 @@ fn run(file: &Path, args: &RunNode, is_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The design of the blocks in hardware, a file for each module.
+/// The number of a device.
+fn device_named(node: &NodeFile, name: &str) -> Result<usize, Failure> {
+    let found = node.devices.iter().position(|device| device.name == name);
+    found.ok_or_else(|| Failure::Failed(format!("there is no device `{}`", name.escape_debug())))
+}
+
+/// A simulation of the hardware of a device.
+fn hardware(node: &NodeFile, name: &str) -> Result<HardwareDevice, Failure> {
+    let top =
+        Top::new(node, device_named(node, name)?).map_err(|error| Failure::Failed(error.to_string()))?;
+    let top = top.ok_or_else(|| {
+        Failure::Failed(format!("no block of `{name}` is in hardware, or all that are run programs"))
+    })?;
+    HardwareDevice::new(node, &top).map_err(Failure::Failed)
+}
+
+/// The designs of the blocks in hardware, a file for each module.
 fn write_hardware(file: &Path, folder: &Path, is_json: bool) -> Result<(), Failure> {
     let node = load(file, is_json)?;
-    let top = Top::new(&node).map_err(|error| Failure::Failed(error.to_string()))?;
-    let Some(top) = top else {
+    let tops = Top::all(&node).map_err(|error| Failure::Failed(error.to_string()))?;
+    if tops.is_empty() {
         return Err(Failure::Failed(
             "no block of the node is in hardware, or all that are run programs".into(),
         ));
-    };
+    }
+    let mut written = Vec::new();
+    for top in &tops {
+        let device = &node.devices[top.device].name;
+        let folder = if tops.len() == 1 { folder.to_owned() } else { folder.join(device) };
+        let (name, files) = write_design(top, &folder)?;
+        if !is_json {
+            say_line(format_args!("{files} modules in {}, the top is {name}", folder.display()));
+        }
+        written.push(json!({ "device": device, "folder": folder, "top": name, "files": files }));
+    }
+    if is_json {
+        say_line(json!({ "ok": true, "designs": written }));
+    }
+    Ok(())
+}
+
+/// A file for each module; gives the name of the top and how many there are.
+fn write_design(top: &Top, folder: &Path) -> Result<(String, usize), Failure> {
     let failed = |error| Failure::failed(format_args!("cannot write to {}", folder.display()), error);
     std::fs::create_dir_all(folder).map_err(failed)?;
     let files = verilog::print(&top.design);
     for file in &files {
         std::fs::write(folder.join(file.file_name()), &file.text).map_err(failed)?;
     }
-    let name = files.last().map_or_else(String::new, |file| file.module.clone());
-    match is_json {
-        true => say_line(json!({ "ok": true, "top": name, "files": files.len() })),
-        false => say_line(format_args!("{} modules in {}, the top is {name}", files.len(), folder.display())),
-    }
-    Ok(())
-}
-
-fn serve(shared: &Shared, node: &NodeFile, listen: &Address, allow_remote: bool) -> Result<Server, Failure> {
-    let address = grpc::address(listen, &LINK)?;
-    let listener = millrace_listen::bind(&LINK, address, Admission::Anybody, allow_remote)
-        .map_err(|error| Failure::Failed(error.to_string()))?;
-    let device = shared.device(&node.name, node.blocks.len());
-    let server = Server::serve(listener, Box::new(device))
-        .map_err(|error| Failure::failed("cannot serve the node", error))?;
-    note_line(format_args!("host link: {}", server.address()));
-    warn_of_exposure(&LINK, server.address(), Admission::Anybody);
-    Ok(server)
+    Ok((files.last().map_or_else(String::new, |file| file.module.clone()), files.len()))
 }
 
 fn connect(to: &To) -> Result<Client, Failure> {

@@ -13,7 +13,8 @@ impl NodeFile {
             for (at, function) in
                 self.functions.iter().enumerate().filter(|(_, function)| function.service == number)
             {
-                let _ = writeln!(text, "  function {} on {}", function.name, self.devices[function.device]);
+                let _ =
+                    writeln!(text, "  function {} on {}", function.name, self.devices[function.device].name);
                 for block in self.blocks.iter().filter(|block| block.function == at) {
                     let _ = writeln!(
                         text,

@@ -10,7 +10,6 @@ use crate::limits::{MAX_PASSES, MAX_TURN};
 use crate::model::*;
 use crate::registers::{UNCONNECTED, WINDOW_WORDS, place};
 use millrace_dataplane::EngineKind;
-use millrace_link::LinkError;
 use std::fmt;
 
 /// The first words of what a MAC has received, and of what it has left out of that.
@@ -27,8 +26,8 @@ pub struct Graph {
     /// The block whose output gives what each input of each block asks for.
     asks: Vec<Vec<Option<usize>>>,
     counts: Counts,
-    /// The blocks in hardware, if there are some.
-    far: Option<Far>,
+    /// The blocks in hardware, by device.
+    fars: Vec<Far>,
 }
 
 /// What a node has counted.
@@ -95,13 +94,11 @@ impl Graph {
             blocks.push(made.map_err(|why| GraphError { block: spec.name.clone(), why: why.to_string() })?);
         }
         let of_hardware = |why: NoHardware| GraphError { block: why.block, why: why.why };
-        let far = match Top::new(node).map_err(of_hardware)? {
-            Some(top) => {
-                let failed = |why| GraphError { block: node.blocks[top.blocks[0]].name.clone(), why };
-                Some(Far::new(node, &top).map_err(failed)?)
-            }
-            None => None,
-        };
+        let mut fars = Vec::new();
+        for top in Top::all(node).map_err(of_hardware)? {
+            let failed = |why| GraphError { block: node.blocks[top.blocks[0]].name.clone(), why };
+            fars.push(Far::new(node, &top).map_err(failed)?);
+        }
         let follows = node.blocks.iter().enumerate().map(|(block, spec)| {
             let outputs = 0..spec.kind.outputs().len();
             outputs.map(|port| node.follows(End { block, port })).collect()
@@ -121,7 +118,7 @@ impl Graph {
             names: node.blocks.iter().map(|spec| spec.name.clone()).collect(),
             blocks,
             counts: Counts::default(),
-            far,
+            fars,
         })
     }
 
@@ -136,7 +133,7 @@ impl Graph {
                 true
             }
             Some(Block::FarMac(_)) => {
-                let came = self.exchange(|far| far.come(mac, frame));
+                let came = self.far(mac).map(|far| far.come(mac, frame));
                 self.leave(came.unwrap_or_default(), now_ns);
                 true
             }
@@ -162,7 +159,7 @@ impl Graph {
     pub fn leave_by(&mut self, mac: usize) -> Option<Vec<u8>> {
         match self.blocks.get_mut(mac)? {
             Block::Mac(mac) => mac.leave(),
-            Block::FarMac(_) => self.far.as_mut()?.leave_by(mac),
+            Block::FarMac(_) => self.far(mac)?.leave_by(mac),
             _ => None,
         }
     }
@@ -211,34 +208,23 @@ impl Graph {
 
     /// What was counted.
     pub fn counts(&self) -> Counts {
-        let macs = self.far.iter().flat_map(|far| far.macs());
-        let let_in = macs.map(|mac| {
-            let [received, filtered] = [RECEIVED, FILTERED].map(|word| self.counter(*mac, word));
+        let macs = self.fars.iter().flat_map(|far| far.macs().iter().map(move |mac| (far, mac)));
+        let let_in = macs.map(|(far, mac)| {
+            let [received, filtered] = [RECEIVED, FILTERED].map(|word| counter(far, first_word(*mac) + word));
             received.saturating_sub(filtered)
         });
-        let let_in: u64 = let_in.sum();
+        let unconnected = self.fars.iter().map(|far| counter(far, UNCONNECTED));
         Counts {
-            arrivals: self.counts.arrivals + let_in,
-            unconnected: self.counts.unconnected + self.counter_at(UNCONNECTED),
-            link_lost: self.counts.link_lost + self.far.as_ref().map_or(0, Far::lost),
+            arrivals: self.counts.arrivals + let_in.sum::<u64>(),
+            unconnected: self.counts.unconnected + unconnected.sum::<u64>(),
+            link_lost: self.counts.link_lost + self.fars.iter().map(Far::lost).sum::<u64>(),
             ..self.counts
         }
     }
 
-    /// A counter of a block in hardware, by its first word.
-    fn counter(&self, block: usize, word: u32) -> u64 {
-        self.counter_at(WINDOW_WORDS * (block as u32 + 1) + word)
-    }
-
-    /// A counter of the hardware, by its first word among all.
-    fn counter_at(&self, word: u32) -> u64 {
-        let [low, high] = [word, word + 1].map(|word| self.read_far(word));
-        u64::from(high) << 32 | u64::from(low)
-    }
-
-    /// A word of the hardware.
-    fn read_far(&self, word: u32) -> u32 {
-        self.far.as_ref().and_then(|far| far.read(4 * word).ok()).unwrap_or(0)
+    /// The device whose hardware has a block.
+    fn far(&mut self, block: usize) -> Option<&mut Far> {
+        self.fars.iter_mut().find(|far| far.has(block))
     }
 
     /// The MACs, each with its block, its name, and what it is connected to.
@@ -285,7 +271,7 @@ impl Graph {
             Block::Selector(selector) => selector.write(at, word),
             Block::Tcam(tcam) => tcam.write(at, word).map(|_| ()),
             Block::Far(_) | Block::FarMac(_) => {
-                let far = self.far.as_ref().ok_or_else(refuse)?;
+                let far = self.far(block).ok_or_else(refuse)?;
                 far.write(address, word).map_err(|error| Refusal(error.to_string()))
             }
             Block::Mac(mac) if at <= 1 && word <= 1 => {
@@ -358,24 +344,12 @@ impl Graph {
             self.counts.link_lost += 1;
             return Vec::new();
         }
-        self.exchange(|far| far.deliver(to, item)).unwrap_or_default()
-    }
-
-    /// Has the hardware do something; a frame is lost where the link is cut.
-    fn exchange<T>(&mut self, what: impl FnOnce(&mut Far) -> Result<T, LinkError>) -> Option<T> {
-        match what(self.far.as_mut()?) {
-            Ok(done) => Some(done),
-            Err(why) => {
-                tracing::warn!(%why, "the host link of the node");
-                self.counts.link_lost += 1;
-                None
-            }
-        }
+        self.far(to.block).map_or_else(Vec::new, |far| far.deliver(to, item))
     }
 
     /// The next frame of a block in hardware whose output is asked.
     fn ask_far(&mut self, block: usize) -> Option<Item> {
-        self.exchange(|far| far.ask(End { block, port: 0 })).flatten()
+        self.far(block)?.ask(End { block, port: 0 })
     }
 
     /// The scheduler that asks a queue hears of a frame that came to it.
@@ -395,14 +369,13 @@ impl Graph {
                 self.fetch(source, block)
             }
             Block::FarMac(_) => {
-                let has_room = self.far.as_ref().is_some_and(|far| far.has_room(block));
-                // What is in hardware too asks for itself.
-                let in_software = |source: &usize| !matches!(self.blocks[*source], Block::Far(_));
-                let source = self.asks[block][0].filter(|_| has_room).filter(in_software);
+                let far = far_of(&self.fars, block).filter(|far| far.has_room(block));
+                // What is in the same hardware asks for itself.
+                let source = self.asks[block][0].filter(|source| far.is_some_and(|far| !far.has(*source)));
                 source.is_some_and(|source| self.fetch(source, block))
             }
             Block::Far(true)
-                if self.far.as_ref().is_none_or(|far| !far.is_way_out(End { block, port: 0 })) =>
+                if far_of(&self.fars, block).is_none_or(|far| !far.is_way_out(End { block, port: 0 })) =>
             {
                 false
             }
@@ -491,7 +464,8 @@ impl Graph {
             Block::Tcam(tcam) => tcam.read(word),
             Block::FarManager(answerer) if word >= 6 => answerer.read(word),
             Block::Far(_) | Block::FarMac(_) | Block::FarManager(_) => {
-                self.read_far(WINDOW_WORDS * (number as u32 + 1) + word)
+                let words = far_of(&self.fars, number).map(|far| far.read(4 * (first_word(number) + word)));
+                words.and_then(Result::ok).unwrap_or(0)
             }
             Block::Demultiplexer { lost, .. } if word < 2 => half(*lost, word),
             Block::Demultiplexer { .. } => 0,
@@ -526,6 +500,21 @@ impl Block {
             Kind::Manager(manager) => Block::Manager(Box::new(Manager::new(manager, load)?)),
         })
     }
+}
+
+fn far_of(fars: &[Far], block: usize) -> Option<&Far> {
+    fars.iter().find(|far| far.has(block))
+}
+
+/// The first word of the registers of a block.
+fn first_word(block: usize) -> u32 {
+    WINDOW_WORDS * (block as u32 + 1)
+}
+
+/// A counter of hardware, by its first word.
+fn counter(far: &Far, word: u32) -> u64 {
+    let [low, high] = [word, word + 1].map(|word| far.read(4 * word).unwrap_or(0));
+    u64::from(high) << 32 | u64::from(low)
 }
 
 impl Counts {

@@ -1,6 +1,7 @@
 //! A node as its file describes it, checked.
 
 use crate::limits::MAX_OCTETS;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// A node.
@@ -9,7 +10,7 @@ pub struct NodeFile {
     /// Its name.
     pub name: String,
     /// Its devices.
-    pub devices: Vec<String>,
+    pub devices: Vec<DeviceSpec>,
     /// Its services.
     pub services: Vec<String>,
     /// Its functions.
@@ -18,6 +19,15 @@ pub struct NodeFile {
     pub blocks: Vec<BlockSpec>,
     /// What is connected.
     pub connections: Vec<Connection>,
+}
+
+/// A forwarding device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceSpec {
+    /// Its name.
+    pub name: String,
+    /// Where its hardware is served; none: the process that runs the node simulates it.
+    pub at: Option<SocketAddr>,
 }
 
 /// Blocks that do one thing together, on one device.

@@ -53,6 +53,48 @@ fn what_is_wrong_with_a_file_is_told() {
     assert!(said.code == 1 && said.err.contains("there is no register `no.such`"), "{}", said.err);
 }
 
+#[test]
+fn the_hardware_of_a_node_is_served_by_another_process() {
+    let folder = Folder::new("node-served");
+    let text = std::fs::read_to_string(root().join(FILE)).unwrap();
+    let programs = root().join("programs");
+    let text = text
+        .replace("device = \"board\"\n", "device = \"board\"\nplacement = \"hardware\"\n")
+        .replace("\"../", &format!("\"{}/", programs.display()));
+    let file = folder.file("node.toml", &text);
+    let out = |of: &str, port: usize| folder.path(&format!("{of}{port}.pcap"));
+    let run = |file: &str, of: &str, more: &[&str]| {
+        let attach =
+            (0..3).map(|port| format!("p{port}=pcap:programs/demo/in{}.pcap,{}", port % 2, out(of, port)));
+        let attach: Vec<String> = attach.collect();
+        let mut args = [&["node", file, "--json"][..], more].concat();
+        attach.iter().for_each(|attach| args.extend(["--attach", attach]));
+        millrace(&args)
+    };
+    let wanted = run(FILE, "software", &[]);
+    assert_eq!(wanted.code, 0, "{}", wanted.err);
+    let mut server = Live::start(&["node", "serve", &file, "board", "--listen", "0"]);
+    let at = server.hears("host link: ").unwrap_or_else(|| panic!("{:?}", server.said));
+    let said = run(&file, "hardware", &["--device-at", &format!("board={at}")]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(said.json()["registers"], wanted.json()["registers"]);
+    for port in 0..3 {
+        assert!(frames(&out("software", port)) == frames(&out("hardware", port)), "port {port}");
+    }
+    server.signal("TERM");
+    assert_eq!(server.ended().code, 0);
+    let said = run(&file, "none", &["--device-at", "board=1"]);
+    assert!(
+        said.code == 1 && said.err.contains("the device `board` at 127.0.0.1:1: there is no server"),
+        "{}",
+        said.err
+    );
+    let said = millrace(&["node", "serve", &file, "bord"]);
+    assert!(said.code == 1 && said.err.contains("there is no device `bord`"), "{}", said.err);
+    let said = millrace(&["node", "serve", FILE, "board"]);
+    assert!(said.code == 1 && said.err.contains("no block of `board` is in hardware"), "{}", said.err);
+}
+
 /// An ARP request for 10.0.0.1, which the responder answers for; prints the operation and the sender of the reply.
 const ASK: &str = "
 import socket, sys

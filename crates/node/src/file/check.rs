@@ -9,16 +9,18 @@ use std::ops::Range;
 /// The model of a draft, if nothing is wrong with it.
 pub(super) fn check(draft: Draft<'_>, findings: &mut Findings) -> Option<NodeFile> {
     let Draft { name, devices, services, functions, blocks, connections } = draft;
-    unique("device", devices.iter().map(|(name, at)| (name.as_str(), at.clone())), findings);
+    unique("device", devices.iter().map(|(of, at)| (of.name.as_str(), at.clone())), findings);
     unique("service", services.iter().map(|(name, at)| (name.as_str(), at.clone())), findings);
     unique("function", functions.iter().map(|of| (of.name.as_str(), of.table.at("name"))), findings);
     unique("block", blocks.iter().map(|of| (of.name.as_str(), of.table.at("name"))), findings);
     let named = |list: &[Placed<String>]| list.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    let (devices, services) = (named(&devices), named(&services));
+    let services = named(&services);
+    let devices: Vec<DeviceSpec> = devices.into_iter().map(|(of, _)| of).collect();
+    let device_names: Vec<String> = devices.iter().map(|of| of.name.clone()).collect();
     let mut checked_functions = Vec::new();
     for of in &functions {
         let service = find("service", &services, &of.service, &of.table, findings);
-        let device = find("device", &devices, &of.device, &of.table, findings);
+        let device = find("device", &device_names, &of.device, &of.table, findings);
         checked_functions.push(Function {
             name: of.name.clone(),
             service: service.unwrap_or(0),

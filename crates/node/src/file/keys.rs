@@ -48,8 +48,19 @@ pub(crate) const NODE: Section = Section {
 };
 
 /// `[[device]]`.
-pub(crate) const DEVICE: Section =
-    Section { header: "[[device]]", means: "A forwarding device.", keys: &[name("its name")] };
+pub(crate) const DEVICE: Section = Section {
+    header: "[[device]]",
+    means: "A forwarding device.",
+    keys: &[
+        name("its name"),
+        key(
+            "at",
+            Text,
+            Is("simulated in the process of the node"),
+            "where its hardware is served, as \"127.0.0.1:9561\" or \"9561\": by `millrace node serve`",
+        ),
+    ],
+};
 
 /// `[[service]]`.
 pub(crate) const SERVICE: Section = Section {

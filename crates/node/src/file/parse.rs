@@ -4,6 +4,7 @@ use super::keys;
 use crate::limits::*;
 use crate::model::*;
 use millrace_toml_sections::{Finding, Findings, Kind as Wrong, Placed, Table, quoted};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
 use toml::de::DeTable;
@@ -11,7 +12,7 @@ use toml::de::DeTable;
 /// What was read, and the tables that it came from, for the places of what does not fit together.
 pub(super) struct Draft<'t> {
     pub(super) name: String,
-    pub(super) devices: Vec<Placed<String>>,
+    pub(super) devices: Vec<Placed<DeviceSpec>>,
     pub(super) services: Vec<Placed<String>>,
     pub(super) functions: Vec<FunctionDraft<'t>>,
     pub(super) blocks: Vec<BlockDraft<'t>>,
@@ -57,13 +58,32 @@ pub(super) fn draft<'t>(document: &'t DeTable<'t>, findings: &mut Findings) -> D
         table.text("name", findings).map(|name| (name, at))
     };
     Draft {
-        devices: devices.into_iter().filter_map(&mut named).collect(),
         services: services.into_iter().filter_map(&mut named).collect(),
         name: node.text("name", findings).unwrap_or_default(),
         functions: functions.into_iter().map(|table| function(table, findings)).collect(),
         blocks: blocks.into_iter().map(|table| block(table, findings)).collect(),
         connections: connections.into_iter().map(|table| connection(table, findings)).collect(),
+        devices: devices.into_iter().filter_map(|table| device(&table, findings)).collect(),
     }
+}
+
+fn device(table: &Table<'_>, findings: &mut Findings) -> Option<Placed<DeviceSpec>> {
+    let name = table.text("name", findings)?;
+    let mut at = None;
+    if let Some(text) = table.text("at", findings) {
+        at = server(&text);
+        if at.is_none() {
+            let message = format!("{} is no address with a port, as \"127.0.0.1:9561\"", quoted(&text));
+            findings.push(Finding::new(Wrong::Value, table.at("at"), message));
+        }
+    }
+    Some((DeviceSpec { name, at }, table.at("name")))
+}
+
+/// An address, or a port of this machine.
+fn server(text: &str) -> Option<SocketAddr> {
+    let port = || Some(SocketAddr::from((Ipv4Addr::LOCALHOST, text.parse().ok()?)));
+    text.parse().ok().or_else(port)
 }
 
 fn function<'t>(table: Table<'t>, findings: &mut Findings) -> FunctionDraft<'t> {

@@ -1,8 +1,11 @@
 //! The hardware of a node in simulation, as a device of the host link.
 //!
-//! A frame for the port of a way comes in by it; all that leaves by itself follows, each with the number of its way as its port, and an
-//! empty frame of the port [`DONE`]. A frame for the port [`ASKS`] and the number of a way asks for the next frame of it. Frames of the
-//! port [`WIRE`] and the number of a MAC come and leave by its link.
+//! | port of a frame | to the device | from the device |
+//! | --- | --- | --- |
+//! | the number of a way | a frame with its facts comes in by it | one leaves by it |
+//! | [`ASKS`] and the number of a way | asks for the next frame that leaves by it | |
+//! | [`WIRE`] and the number of a MAC | a frame comes by its link | one leaves by it |
+//! | [`DONE`] | comes back as it is | empty: all that follows from a frame was sent |
 
 use super::modules::{BEAT, FACTS};
 use super::top::Top;
@@ -24,6 +27,8 @@ pub(super) const ASKS: u16 = 0x8000;
 pub(super) const WIRE: u16 = 0x4000;
 /// Most cycles that a beat waits to be taken.
 const MAX_WAIT: usize = 65_536;
+/// Most cycles until what has come has gone as far as it can: what MACs of GMII take for the frames that wait for them.
+const MAX_SETTLE: usize = 1 << 20;
 /// Cycles that a frame takes through blocks, apart from its beats.
 const SETTLE: usize = 200;
 
@@ -145,7 +150,7 @@ impl HardwareDevice {
             Some((*number, setting))
         };
         let settings = specs.iter().filter_map(setting).collect();
-        let name = node.name.clone();
+        let name = HardwareDevice::name_of(node, top);
         let wires = Wires::new(node, top, &sim);
         let mut device = HardwareDevice {
             name,
@@ -164,6 +169,12 @@ impl HardwareDevice {
         // A MAC takes no frame whose begin it may have missed: not the one that comes as its reset ends.
         device.step();
         Ok(device)
+    }
+
+    /// What the device of a design calls itself: other designs have other names.
+    pub fn name_of(node: &NodeFile, top: &Top) -> String {
+        let (device, design) = (&node.devices[top.device].name, top.fingerprint());
+        format!("{}.{device} {design:016x}", node.name)
     }
 
     /// Has the hardware be as software has set it.
@@ -332,11 +343,14 @@ impl HardwareDevice {
         Ok(())
     }
 
-    /// Until what has come in so many beats has gone as far as it can.
+    /// Until what has come in so many beats has gone as far as it can, for at most [`MAX_SETTLE`] cycles: frames may go round for ever.
     fn settle(&mut self, beats: usize) {
         let mut left = 2 * beats + SETTLE;
-        while left > 0 {
+        for _ in 0..MAX_SETTLE {
             left = if self.cycle() { left.max(SETTLE) } else { left - 1 };
+            if left == 0 {
+                return;
+            }
         }
     }
 
@@ -462,6 +476,10 @@ impl Device for HardwareDevice {
     }
 
     fn send(&mut self, port: u16, frame: &[u8]) -> Result<(), Fault> {
+        if port == DONE {
+            self.answers.push((DONE, frame.to_vec()));
+            return Ok(());
+        }
         let way = usize::from(port & !(ASKS | WIRE));
         if port & WIRE != 0 && port < ASKS {
             if way < self.wires.count() {

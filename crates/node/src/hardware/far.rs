@@ -5,11 +5,12 @@ use super::top::Top;
 use crate::interface::Item;
 use crate::limits::{MAX_DEPTH, MAX_TO_SEND};
 use crate::model::{End, NodeFile};
-use millrace_link::{Client, Event, LinkError, Server};
+use millrace_drivers::wall_clock_ns;
+use millrace_link::{Client, Event, LinkError, Refused, Server};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
-use std::net::{Ipv4Addr, TcpListener};
-use std::time::Duration;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::time::{Duration, Instant};
 
 /// Most frames that have left by a MAC and were not taken: what a queue may hold, and more than `MAX_TO_SEND`.
 const MAX_LEFT: usize = MAX_DEPTH as usize;
@@ -17,33 +18,53 @@ const MAX_LEFT: usize = MAX_DEPTH as usize;
 /// How long an answer may take: a simulation has much to do for a long frame.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
 
-/// The hardware of a node.
+/// How long a link that is cut is left alone before it is tried again.
+const RETRY_TIME: Duration = Duration::from_millis(100);
+
+/// The hardware of a device of a node.
 #[derive(Debug)]
 pub(crate) struct Far {
-    server: Server,
-    /// None while the link is cut.
-    client: RefCell<Option<Client>>,
+    /// The server of what this process simulates; it ends with it.
+    _server: Option<Server>,
+    link: RefCell<Link>,
+    blocks: Vec<usize>,
     inputs: Vec<End>,
     outputs: Vec<End>,
     /// The MACs, and what has left by each.
     macs: Vec<usize>,
     left: Vec<VecDeque<Vec<u8>>>,
-    /// Frames that had no room there.
+    /// Frames that had no room there, or were on the link when it was cut.
     lost: u64,
     /// Paths that had nothing when they were asked, since anything came.
     empty: BTreeSet<usize>,
 }
 
 impl Far {
-    /// Serves the simulated hardware of a node, and connects to it.
+    /// Connects to the hardware of a device: where it is served, or a simulation of its own.
+    ///
+    /// # Errors
+    /// There is none, or it is that of another file.
     pub(crate) fn new(node: &NodeFile, top: &Top) -> Result<Far, String> {
-        let device = HardwareDevice::new(node, top)?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
-        let server = Server::serve(listener, Box::new(device)).map_err(|error| error.to_string())?;
-        let client = Client::connect(server.address(), true).map_err(|error| error.to_string())?;
+        let (mut server, device) = (None, &node.devices[top.device]);
+        let address = match device.at {
+            Some(address) => address,
+            None => {
+                let device = HardwareDevice::new(node, top)?;
+                let listener =
+                    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
+                let served = Server::serve(listener, Box::new(device)).map_err(|error| error.to_string())?;
+                server.insert(served).address()
+            }
+        };
+        let failed =
+            |why: &dyn std::fmt::Display| format!("the device `{}` at {address}: {why}", device.name);
+        let name = HardwareDevice::name_of(node, top);
+        let mut link = Link { address, name, client: None, tried: None };
+        link.connect().map_err(|error| failed(&error))?;
         Ok(Far {
-            server,
-            client: RefCell::new(Some(client)),
+            _server: server,
+            link: RefCell::new(link),
+            blocks: top.blocks.clone(),
             inputs: top.inputs.clone(),
             outputs: top.outputs.clone(),
             left: vec![VecDeque::new(); top.macs.len()],
@@ -53,20 +74,25 @@ impl Far {
         })
     }
 
+    /// Whether a block is in it.
+    pub(crate) fn has(&self, block: usize) -> bool {
+        self.blocks.contains(&block)
+    }
+
     /// A frame for an input; what leaves by itself then, each by its output.
-    pub(crate) fn deliver(&mut self, to: End, item: &Item) -> Result<Vec<(End, Item)>, LinkError> {
+    pub(crate) fn deliver(&mut self, to: End, item: &Item) -> Vec<(End, Item)> {
         self.empty.clear();
         let way = self.inputs.iter().position(|input| *input == to);
         let way = way.unwrap_or_else(|| unreachable!("each connection to hardware has a way")) as u16;
-        self.exchange(way, &item.encode())
+        self.exchange(way, &item.encode(), 1)
     }
 
     /// A frame comes by the link of a MAC; what leaves by itself then, each by its output.
-    pub(crate) fn come(&mut self, mac: usize, frame: &[u8]) -> Result<Vec<(End, Item)>, LinkError> {
+    pub(crate) fn come(&mut self, mac: usize, frame: &[u8]) -> Vec<(End, Item)> {
         self.empty.clear();
         match self.macs.iter().position(|block| *block == mac) {
-            Some(wire) => self.exchange(WIRE | wire as u16, frame),
-            None => Ok(Vec::new()),
+            Some(wire) => self.exchange(WIRE | wire as u16, frame, 1),
+            None => Vec::new(),
         }
     }
 
@@ -82,7 +108,7 @@ impl Far {
         wire.is_some_and(|wire| self.left[wire].len() < MAX_TO_SEND)
     }
 
-    /// Frames that have left by MACs and were not taken in time.
+    /// Frames that have left by MACs and were not taken in time, or were on the link when it was cut.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }
@@ -93,16 +119,16 @@ impl Far {
     }
 
     /// The next frame of an output that is asked.
-    pub(crate) fn ask(&mut self, from: End) -> Result<Option<Item>, LinkError> {
-        let Some(way) = self.outputs.iter().position(|output| *output == from) else { return Ok(None) };
+    pub(crate) fn ask(&mut self, from: End) -> Option<Item> {
+        let way = self.outputs.iter().position(|output| *output == from)?;
         if self.empty.contains(&way) {
-            return Ok(None);
+            return None;
         }
-        let item = self.exchange(ASKS | way as u16, &[])?.pop().map(|(_, item)| item);
+        let item = self.exchange(ASKS | way as u16, &[], 0).pop().map(|(_, item)| item);
         if item.is_none() {
             self.empty.insert(way);
         }
-        Ok(item)
+        item
     }
 
     /// Whether frames of an output go to software.
@@ -111,53 +137,94 @@ impl Far {
     }
 
     pub(crate) fn read(&self, address: u32) -> Result<u32, LinkError> {
-        self.with(|client| client.read(address, 1)).map(|words| words.first().copied().unwrap_or(0))
+        let words = self.link.borrow_mut().with(|client| client.read(address, 1))?;
+        Ok(words.first().copied().unwrap_or(0))
     }
 
     pub(crate) fn write(&self, address: u32, word: u32) -> Result<(), LinkError> {
-        self.with(|client| client.write(&[(address, word)]))
+        self.link.borrow_mut().with(|client| client.write(&[(address, word)]))
     }
 
-    /// Sends something; what comes until the device is done with it.
-    fn exchange(&mut self, port: u16, bytes: &[u8]) -> Result<Vec<(End, Item)>, LinkError> {
-        let (mut left, mut lost) = (std::mem::take(&mut self.left), 0);
-        let came = self.with(|client| {
+    /// Sends something, which may be a frame; what comes until the device is done with it. What was on a link that is cut is lost: the frame
+    /// here, those that the device has sent are counted by its server.
+    fn exchange(&mut self, port: u16, bytes: &[u8], frames: u64) -> Vec<(End, Item)> {
+        let mut came = Vec::new();
+        let (left, outputs, lost) = (&mut self.left, &self.outputs, &mut self.lost);
+        let done = self.link.borrow_mut().with(|client| {
             client.send(port, bytes)?;
-            let mut came = Vec::new();
-            loop {
-                match client.event(ANSWER_TIME)? {
-                    Some(Event::Frame { port: DONE, .. }) => return Ok(came),
-                    Some(Event::Frame { port, bytes }) if port & WIRE != 0 => {
-                        let left = left.get_mut(usize::from(port & !WIRE));
-                        match left.filter(|left| left.len() < MAX_LEFT) {
-                            Some(left) => left.push_back(bytes),
-                            None => lost += 1,
-                        }
-                    }
-                    Some(Event::Frame { port, bytes }) => {
-                        let from = self.outputs.get(usize::from(port)).copied();
-                        came.extend(from.zip(Item::decode(&bytes).ok()));
-                    }
-                    Some(Event::Message { .. }) => {}
-                    None => return Err(LinkError::Gone(std::io::ErrorKind::TimedOut.into())),
+            until(client, &[], |port, bytes| {
+                if port & WIRE == 0 {
+                    let from = outputs.get(usize::from(port)).copied();
+                    came.extend(from.zip(Item::decode(&bytes).ok()));
+                    return;
                 }
-            }
+                match left.get_mut(usize::from(port & !WIRE)).filter(|left| left.len() < MAX_LEFT) {
+                    Some(left) => left.push_back(bytes),
+                    None => *lost += 1,
+                }
+            })
         });
-        self.left = left;
-        self.lost += lost;
+        if let Err(why) = done {
+            tracing::warn!(%why, "the host link of the node");
+            self.lost += frames;
+        }
         came
     }
+}
 
-    /// Asks the link; one that is cut is tried again.
-    fn with<T>(&self, act: impl FnOnce(&mut Client) -> Result<T, LinkError>) -> Result<T, LinkError> {
-        let mut client = self.client.borrow_mut();
-        let mut connected = match client.take() {
-            Some(client) => client,
-            None => Client::connect(self.server.address(), true)?,
-        };
-        let done = act(&mut connected);
-        if matches!(done, Ok(_) | Err(LinkError::Refused(_) | LinkError::Limit(_))) {
-            *client = Some(connected);
+/// Takes what comes until the device is done with what ends with those bytes.
+fn until(client: &mut Client, end: &[u8], mut take: impl FnMut(u16, Vec<u8>)) -> Result<(), LinkError> {
+    loop {
+        match client.event(ANSWER_TIME)? {
+            Some(Event::Frame { port: DONE, bytes }) if bytes == end => return Ok(()),
+            Some(Event::Frame { port: DONE, .. } | Event::Message { .. }) => {}
+            Some(Event::Frame { port, bytes }) => take(port, bytes),
+            None => return Err(LinkError::Gone(std::io::ErrorKind::TimedOut.into())),
+        }
+    }
+}
+
+/// The link to a device.
+#[derive(Debug)]
+struct Link {
+    address: SocketAddr,
+    /// What the device calls itself.
+    name: String,
+    /// None while the link is cut.
+    client: Option<Client>,
+    /// When it was tried last.
+    tried: Option<Instant>,
+}
+
+impl Link {
+    /// Connects, and has all that was said on an earlier connection come to its end.
+    fn connect(&mut self) -> Result<(), LinkError> {
+        self.tried = Some(Instant::now());
+        let mut client = Client::connect(self.address, true)?;
+        if client.shape().name != self.name {
+            let why = format!("it is `{}`, not `{}`: that of another file", client.shape().name, self.name);
+            return Err(LinkError::Refused(Refused { tag: 0, done: 0, why }));
+        }
+        // Who had the link before may have left answers on the way: they end with what is said now.
+        let token = wall_clock_ns().to_be_bytes();
+        client.send(DONE, &token)?;
+        until(&mut client, &token, |_, _| {})?;
+        self.client = Some(client);
+        Ok(())
+    }
+
+    /// Asks the link; one that is cut is tried again after a while.
+    fn with<T>(&mut self, act: impl FnOnce(&mut Client) -> Result<T, LinkError>) -> Result<T, LinkError> {
+        if self.client.is_none() {
+            if self.tried.is_some_and(|tried| tried.elapsed() < RETRY_TIME) {
+                return Err(LinkError::Gone(std::io::ErrorKind::NotConnected.into()));
+            }
+            self.connect()?;
+        }
+        let Some(client) = &mut self.client else { unreachable!("it is connected") };
+        let done = act(client);
+        if !matches!(done, Ok(_) | Err(LinkError::Refused(_) | LinkError::Limit(_))) {
+            self.client = None;
         }
         done
     }

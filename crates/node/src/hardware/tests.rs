@@ -208,7 +208,7 @@ fn a_queue_before_a_mac_loses_what_the_link_cannot_take() {
     "#;
     const FRAMES: usize = 150;
     let node = NodeFile::parse("node.toml", FILE).unwrap_or_else(|why| panic!("{}", why.render(false)));
-    let top = Top::new(&node).unwrap().unwrap();
+    let top = Top::new(&node, 0).unwrap().unwrap();
     assert!(top.inputs.is_empty() && top.outputs.is_empty());
     let mut sim = Simulator::new(&top.design).unwrap_or_else(|errors| panic!("{errors:?}"));
     let mut wires = ["p0", "p1"]

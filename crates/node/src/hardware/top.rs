@@ -19,7 +19,7 @@ const MANAGER_BYTES: u32 = 1 << 17;
 /// Beats that wait where streams meet.
 const ROOM: u32 = 16;
 
-/// The design of the blocks of a node in hardware, with its paths to software.
+/// The design of the blocks of a device in hardware, with its paths to software and to other devices.
 #[derive(Clone, Debug)]
 pub struct Top {
     /// The design; its top has a stream `inN` and `outN` for each way, and ports `BLOCK.NAME` for registers.
@@ -28,6 +28,8 @@ pub struct Top {
     pub inputs: Vec<End>,
     /// The outputs whose frames go to software.
     pub outputs: Vec<End>,
+    /// The device.
+    pub device: usize,
     /// The blocks that are in it.
     pub blocks: Vec<usize>,
     /// The ports that count frames of outputs without a connection.
@@ -61,13 +63,33 @@ pub(crate) fn is_part(block: &BlockSpec) -> bool {
 }
 
 impl Top {
-    /// Of a node; none: it has no blocks in hardware.
+    /// Of all devices that have blocks in hardware.
     ///
     /// # Errors
     /// A block cannot be hardware.
-    pub fn new(node: &NodeFile) -> Result<Option<Top>, NoHardware> {
+    pub fn all(node: &NodeFile) -> Result<Vec<Top>, NoHardware> {
+        let tops = (0..node.devices.len()).map(|device| Top::new(node, device).transpose());
+        tops.flatten().collect()
+    }
+
+    /// What a design is known by: programs that have the same file make the same design.
+    pub fn fingerprint(&self) -> u64 {
+        let text = millrace_netlist::text::print(&self.design);
+        let paths = format!("{:?} {:?}", self.inputs, self.outputs);
+        // FNV-1a.
+        text.bytes().chain(paths.bytes()).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
+    }
+
+    /// Of a device; none: it has no blocks in hardware.
+    ///
+    /// # Errors
+    /// A block cannot be hardware.
+    pub fn new(node: &NodeFile, device: usize) -> Result<Option<Top>, NoHardware> {
+        let is_own = |block: &BlockSpec| node.functions[block.function].device == device && is_part(block);
         let blocks: Vec<usize> =
-            (0..node.blocks.len()).filter(|block| is_part(&node.blocks[*block])).collect();
+            (0..node.blocks.len()).filter(|block| is_own(&node.blocks[*block])).collect();
         if blocks.is_empty() {
             return Ok(None);
         }
@@ -125,7 +147,7 @@ impl Top {
         let top = design.add(m.finish());
         design.top = top.into();
         let macs = macs.into_iter().map(|(block, _)| block).collect();
-        Ok(Some(Top { design, inputs: paths.0, outputs: paths.1, blocks, unconnected, macs, link }))
+        Ok(Some(Top { design, device, inputs: paths.0, outputs: paths.1, blocks, unconnected, macs, link }))
     }
 }
 
@@ -172,7 +194,10 @@ fn refuse(node: &NodeFile, blocks: &[usize]) -> Result<(), NoHardware> {
         if matches!(node.blocks[to].kind, Kind::Scheduler(_))
             && blocks.contains(&from) != blocks.contains(&to)
         {
-            return no(to, format!("a scheduler and its queue `{}` are on one side", node.blocks[from].name));
+            return no(
+                to,
+                format!("a scheduler and its queue `{}` are in one place", node.blocks[from].name),
+            );
         }
     }
     Ok(())
