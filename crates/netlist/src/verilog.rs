@@ -15,6 +15,7 @@ mod expressions;
 mod module;
 mod names;
 mod pins;
+pub mod runtime;
 
 use crate::*;
 use cranelift_entity::SecondaryMap;

@@ -9,15 +9,14 @@
 //! the answer. Of a port's words the lowest comes first.
 
 use crate::model::Port;
-use millrace_netlist::{Design, Module, SignalKind, verilog};
+use millrace_netlist::verilog::{self, runtime};
+use millrace_netlist::{Design, Module, SignalKind};
 use millrace_pipeline::Bits;
 use rustc_hash::FxHashMap;
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes that are gathered before they are sent without being asked for.
@@ -217,11 +216,11 @@ fn build(design: &Design, top: &Module, folder: &Path) -> Result<PathBuf, String
     let last = files.last().ok_or("the design has no module")?;
     let main = write("main.cpp", &harness(&last.module, &last.text, top))?;
     let made = folder.join("build");
-    put_runtime(&made).map_err(|error| format!("{}: {error}", made.display()))?;
+    runtime::put(&made).map_err(|error| format!("{}: {error}", made.display()))?;
     let mut command = Command::new("verilator");
     command
         .args(["--cc", "--exe", "--build", "-Wno-fatal", "-Wno-lint", "-O3", "--noassert"])
-        .args(["--x-assign", "0", "--x-initial", "0", "--output-split", "20000"])
+        .args(["--x-assign", "0", "--x-initial", "0", "--output-split", "60000"])
         .args(["-MAKEFLAGS", "-s OPT_FAST=-O1 OPT_SLOW=-O0", "-j", "2", "-o", "model"])
         .args(["--top-module", &last.module, "--Mdir"])
         .arg(&made)
@@ -242,37 +241,8 @@ fn build(design: &Design, top: &Module, folder: &Path) -> Result<PathBuf, String
             &said[..end]
         ));
     }
-    keep_runtime(&made);
+    runtime::keep(&made);
     Ok(made.join("model"))
-}
-
-/// What Verilator's models have in common, compiled, by the names of the files: seconds, while a small model takes one.
-static RUNTIME: OnceLock<Vec<(OsString, Vec<u8>)>> = OnceLock::new();
-
-/// Puts it, if this process has compiled it before, to where make looks for it.
-fn put_runtime(folder: &Path) -> std::io::Result<()> {
-    std::fs::create_dir(folder)?;
-    for (name, object) in RUNTIME.get().into_iter().flatten() {
-        std::fs::write(folder.join(name), object)?;
-    }
-    Ok(())
-}
-
-/// Keeps it for the next model. What cannot be read is compiled again.
-fn keep_runtime(folder: &Path) {
-    if RUNTIME.get().is_some() {
-        return;
-    }
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let of_runtime = |name: &OsString| {
-        name.to_str().is_some_and(|name| name.starts_with("verilated") && name.ends_with(".o"))
-    };
-    let objects = entries.filter(|entry| of_runtime(&entry.file_name()));
-    let objects = objects.map(|entry| Ok((entry.file_name(), std::fs::read(entry.path())?)));
-    if let Ok(objects) = objects.collect::<std::io::Result<Vec<_>>>() {
-        // Two models that were made at the same time have the same.
-        RUNTIME.get_or_init(|| objects);
-    }
 }
 
 /// The program around a model.

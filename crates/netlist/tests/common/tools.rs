@@ -115,6 +115,8 @@ pub(crate) fn verilated(design: &Design, name: &str, cycles: &Cycles) -> Result<
     let main = folder.0.join("main.cpp");
     fs::write(&main, harness(top, &text, module)).unwrap();
     let build = folder.0.join("build");
+    // Wide values are slow without any optimisation, which takes longer than some hundred cycles.
+    let fast = if cycles.len() > 1000 { "-Og" } else { "-O0" };
     let mut command = Command::new("verilator");
     command.args([
         "--cc",
@@ -126,13 +128,18 @@ pub(crate) fn verilated(design: &Design, name: &str, cycles: &Cycles) -> Result<
         "0",
         "--x-initial",
         "0",
+        // In one file: each would have Verilator's headers again, which take as long as a small model.
+        "--output-split",
+        "10000000",
     ]);
+    verilog::runtime::put(&build).map_err(|error| error.to_string())?;
     command
         // Options of `-CFLAGS` come before these, so that these count.
-        .args(["-MAKEFLAGS", "-s OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"])
+        .args(["-MAKEFLAGS", &format!("-s OPT_FAST={fast} OPT_SLOW=-O0 OPT_GLOBAL=-O0")])
         .args(["-o", "model", "--top-module", top, "--Mdir"])
         .arg(&build);
     run(command.arg(&main).args(&files))?;
+    verilog::runtime::keep(&build);
     let mut child = Command::new(build.join("model"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
