@@ -1,6 +1,7 @@
 //! A node as its file describes it, checked.
 
 use crate::limits::MAX_OCTETS;
+use millrace_rtl::device::Link;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -253,6 +254,14 @@ impl MacLink {
         match self {
             MacLink::Xgmii => "xgmii",
             MacLink::Gmii => "gmii",
+        }
+    }
+
+    /// As devices have it.
+    pub(crate) fn of_devices(self) -> Link {
+        match self {
+            MacLink::Xgmii => Link::Xgmii,
+            MacLink::Gmii => Link::Gmii,
         }
     }
 }

@@ -8,12 +8,11 @@
 //! A link cannot wait, and blocks can: so what comes waits in a queue until blocks take it, and is there as a whole before it goes on, as
 //! nobody knows earlier that its check sequence is right. What leaves is whole before it starts, as a link takes a beat in each cycle.
 
-use super::modules::{FACTS, LENGTH, add_up, counter, length_of, parts, shape};
+use super::modules::{FACTS, LENGTH, WIDTH, add_up, counter, length_of, parts, shape};
 use super::queue::queue;
 use crate::blocks::{MAC_ERRORS, RMON};
 use crate::limits::{MAX_FRAME, MAX_TO_SEND};
 use crate::model::MacLink;
-use millrace_netlist::blocks::{gmii_receive, gmii_transmit, xgmii_receive, xgmii_transmit};
 use millrace_netlist::*;
 
 /// Bytes of frames that wait for blocks, and of those that wait for the link.
@@ -21,25 +20,6 @@ const MAC_BYTES: u32 = 1 << 14;
 
 /// Bytes of the check sequence.
 const CHECK_SEQUENCE: u128 = 4;
-
-/// Signals of a link, without the words `rx_` and `tx_`.
-pub(super) struct Pins {
-    pub(super) receive: &'static [(&'static str, u32)],
-    pub(super) transmit: &'static [&'static str],
-}
-
-impl Pins {
-    pub(super) fn of(link: MacLink) -> Pins {
-        match link {
-            MacLink::Xgmii => {
-                Pins { receive: &[("data", 64), ("control", 8)], transmit: &["data", "control"] }
-            }
-            MacLink::Gmii => {
-                Pins { receive: &[("data", 8), ("dv", 1), ("er", 1)], transmit: &["data", "en", "er"] }
-            }
-        }
-    }
-}
 
 /// The MAC of a link. Its inputs are `up`, `promiscuous`, `port`, which frames say they came in by, and `station` with `filters`: whether
 /// frames to one other station are left out. `room` says that a frame of any length that comes to `s` now is not lost. It has an output
@@ -51,19 +31,17 @@ pub(super) fn mac(design: &mut Design, link: MacLink) -> ModuleId {
     }
     let mut m = ModuleBuilder::new(&name);
     let up = m.input("up", 1);
-    receive(design, &mut m, link, up);
-    transmit(design, &mut m, link, up);
+    let longest = MAX_FRAME as u32 + CHECK_SEQUENCE as u32;
+    let halves = link.of_devices().mac(design, WIDTH, longest);
+    let (receiving, sending) = halves.unwrap_or_else(|| unreachable!("these links have MACs"));
+    receive(design, &mut m, (link, receiving), up);
+    transmit(design, &mut m, (link, sending), up);
     design.add(m.finish())
 }
 
-fn receive(design: &mut Design, m: &mut ModuleBuilder, link: MacLink, up: NodeId) {
-    let longest = MAX_FRAME as u32 + CHECK_SEQUENCE as u32;
-    let half = match link {
-        MacLink::Xgmii => xgmii_receive(design, longest),
-        MacLink::Gmii => gmii_receive(design, 64, longest),
-    };
+fn receive(design: &mut Design, m: &mut ModuleBuilder, (link, half): (MacLink, ModuleId), up: NodeId) {
     let half = m.instance(design, half, "receive");
-    for (name, width) in Pins::of(link).receive {
+    for (name, width) in link.of_devices().receives() {
         let value = m.input(&format!("rx_{name}"), *width);
         m.connect(half, name, value);
     }
@@ -118,7 +96,7 @@ fn receive(design: &mut Design, m: &mut ModuleBuilder, link: MacLink, up: NodeId
     m.drive_stream(&output, &beat, valid);
 }
 
-fn transmit(design: &mut Design, m: &mut ModuleBuilder, link: MacLink, up: NodeId) {
+fn transmit(design: &mut Design, m: &mut ModuleBuilder, (link, half): (MacLink, ModuleId), up: NodeId) {
     let input = m.input_stream("s", shape());
     let waiting = queue(design, MAX_TO_SEND as u32, MAC_BYTES);
     let waiting = m.instance(design, waiting, "to_send");
@@ -131,10 +109,6 @@ fn transmit(design: &mut Design, m: &mut ModuleBuilder, link: MacLink, up: NodeI
     m.output("tx.lost", lost);
     m.output("room", room);
 
-    let half = match link {
-        MacLink::Xgmii => xgmii_transmit(design),
-        MacLink::Gmii => gmii_transmit(design, 64),
-    };
     let half = m.instance(design, half, "transmit");
     let (beat, valid) = m.stream_from(waiting, "m");
     let (data, _, last, _) = parts(&beat);
@@ -153,7 +127,7 @@ fn transmit(design: &mut Design, m: &mut ModuleBuilder, link: MacLink, up: NodeI
     m.set_enable(held_register, take);
     let goes = m.and(valid, is_up);
     m.connect_stream(half, "s", &Beat { user: Some(never), ..beat }, goes);
-    for name in Pins::of(link).transmit {
+    for name in link.of_devices().transmits() {
         let value = m.output_of(half, name);
         m.output(&format!("tx_{name}"), value);
     }

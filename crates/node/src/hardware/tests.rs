@@ -17,13 +17,6 @@ fn get(sim: &mut Simulator, output: &str) -> u64 {
     sim.get_u64(signal)
 }
 
-fn link(of: MacLink) -> Link {
-    match of {
-        MacLink::Xgmii => Link::Xgmii,
-        MacLink::Gmii => Link::Gmii,
-    }
-}
-
 /// A MAC alone, up and for all frames, and who is at the other end of its link.
 fn alone(of: MacLink) -> (Simulator, Wire) {
     let mut design = Design::new();
@@ -31,7 +24,7 @@ fn alone(of: MacLink) -> (Simulator, Wire) {
     let mut sim = Simulator::new(&design).unwrap_or_else(|errors| panic!("{errors:?}"));
     set(&mut sim, "up", 1);
     set(&mut sim, "port", 0x1234);
-    let mut wire = Wire::of(&sim, link(of), ["rx", "tx"]).unwrap();
+    let mut wire = Wire::of(&sim, of.of_devices(), ["rx", "tx"]).unwrap();
     wire.begin(&mut sim);
     sim.step();
     (sim, wire)

@@ -1,6 +1,6 @@
 //! The design of all blocks of a node that are in hardware.
 
-use super::mac::{Pins, mac};
+use super::mac::mac;
 use super::modules::{counter, demultiplexer, merge, parts, scheduler, selector, shape, tcam};
 use super::queue::queue;
 use crate::blocks::registers;
@@ -296,12 +296,12 @@ impl Building<'_> {
         let m = &mut self.m;
         let instance = m.instance(&self.design, module, name);
         self.instances.insert(number, instance);
-        let pins = Pins::of(spec.link);
-        for (pin, width) in pins.receive {
+        let link = spec.link.of_devices();
+        for (pin, width) in link.receives() {
             let value = m.input(&format!("{name}.rx_{pin}"), *width);
             m.connect(instance, &format!("rx_{pin}"), value);
         }
-        for pin in pins.transmit {
+        for pin in link.transmits() {
             let value = m.output_of(instance, &format!("tx_{pin}"));
             m.output(&format!("{name}.tx_{pin}"), value);
         }

@@ -1,9 +1,9 @@
 //! The links of the MACs of a design in simulation: who is at their other ends sends frames, and takes those that come.
 
 use super::top::Top;
-use crate::model::{MacLink, NodeFile};
+use crate::model::NodeFile;
 use millrace_netlist::Simulator;
-use millrace_rtl::device::{Link, wire::Wire};
+use millrace_rtl::device::wire::Wire;
 
 /// What a frame has at least on a link, without its check sequence: shorter ones are padded by who sends them.
 const SHORTEST: usize = 60;
@@ -20,11 +20,7 @@ impl Wires {
     pub(super) fn new(node: &NodeFile, top: &Top, sim: &Simulator) -> Wires {
         let wire = |block: &usize| {
             let name = &node.blocks[*block].name;
-            let link = match top.link {
-                MacLink::Xgmii => Link::Xgmii,
-                MacLink::Gmii => Link::Gmii,
-            };
-            Wire::of(sim, link, [&format!("{name}.rx"), &format!("{name}.tx")])
+            Wire::of(sim, top.link.of_devices(), [&format!("{name}.rx"), &format!("{name}.tx")])
         };
         Wires { wires: top.macs.iter().filter_map(wire).collect(), left: Vec::new() }
     }

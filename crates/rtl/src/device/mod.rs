@@ -49,6 +49,8 @@ pub use crate::groups::{GROUPS, NODES, SESSIONS};
 use crate::hardware::Options;
 use crate::map::Bus;
 use crate::report::{SHORTEST_ON_LINK, line_rate};
+use millrace_netlist::blocks::{gmii_receive, gmii_transmit, xgmii_receive, xgmii_transmit};
+use millrace_netlist::{Design, ModuleId};
 
 /// What a port of a device is connected to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,6 +86,34 @@ impl Link {
     /// Whether ports have MACs. These wait for nobody: a frame comes whether there is room or not.
     pub fn has_macs(self) -> bool {
         self != Link::Stream
+    }
+
+    /// The signals of the link to a MAC, each with its width.
+    pub fn receives(self) -> &'static [(&'static str, u32)] {
+        match self {
+            Link::Stream => &[],
+            Link::Xgmii => &[("data", 64), ("control", 8)],
+            Link::Gmii => &[("data", 8), ("dv", 1), ("er", 1)],
+        }
+    }
+
+    /// Those from a MAC.
+    pub fn transmits(self) -> &'static [&'static str] {
+        match self {
+            Link::Stream => &[],
+            Link::Xgmii => &["data", "control"],
+            Link::Gmii => &["data", "en", "er"],
+        }
+    }
+
+    /// The receiving and the sending half of a MAC, with streams of so many bits, and frames of so many bytes at most with their check
+    /// sequence.
+    pub fn mac(self, design: &mut Design, width: u32, longest: u32) -> Option<(ModuleId, ModuleId)> {
+        match self {
+            Link::Stream => None,
+            Link::Xgmii => Some((xgmii_receive(design, longest), xgmii_transmit(design))),
+            Link::Gmii => Some((gmii_receive(design, width, longest), gmii_transmit(design, width))),
+        }
     }
 
     /// The length of a cycle, where the link says it.

@@ -40,19 +40,15 @@ impl std::fmt::Debug for Wire {
 impl Wire {
     /// Of a MAC whose signals have these words before their names, as in `rx0_data` and `tx0_data`; none: the port is a stream.
     pub fn of(simulator: &Simulator, link: Link, [from, to]: [&str; 2]) -> Option<Wire> {
-        let (receive, transmit, partner): (&[&str], &[&str], _) = match link {
+        let partner = match link {
             Link::Stream => return None,
-            Link::Xgmii => {
-                let partner = Partner::Xgmii(xgmii::Sender::default(), xgmii::Receiver::default());
-                (&["data", "control"], &["data", "control"], partner)
-            }
-            Link::Gmii => {
-                let partner = Partner::Gmii(gmii::Sender::default(), gmii::Receiver::default());
-                (&["data", "dv", "er"], &["data", "en", "er"], partner)
-            }
+            Link::Xgmii => Partner::Xgmii(xgmii::Sender::default(), xgmii::Receiver::default()),
+            Link::Gmii => Partner::Gmii(gmii::Sender::default(), gmii::Receiver::default()),
         };
-        let receive = receive.iter().map(|name| simulator.input(&format!("{from}_{name}"))).collect();
-        let transmit = transmit.iter().map(|name| simulator.output(&format!("{to}_{name}"))).collect();
+        let receive =
+            link.receives().iter().map(|(name, _)| simulator.input(&format!("{from}_{name}"))).collect();
+        let transmit =
+            link.transmits().iter().map(|name| simulator.output(&format!("{to}_{name}"))).collect();
         Some(Wire { receive, transmit, partner })
     }
 
