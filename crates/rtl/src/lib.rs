@@ -77,3 +77,4 @@ pub use software_port::{PortKind, READ_LATENCY, SoftwarePort};
 pub use stage::{Input, LookupAnswer, Output, Rest, Unit};
 pub use target::Target;
 pub use units::Objects;
+pub use verilated::Effort;

@@ -1,6 +1,6 @@
 //! A design that runs: in the simulator of the hardware IR, or as a program that Verilator has made of its SystemVerilog.
 
-use crate::verilated::Verilated;
+use crate::verilated::{Effort, Verilated};
 use millrace_netlist::{Design, SignalId, SignalKind, Simulator, in_words};
 use millrace_pipeline::Bits;
 
@@ -33,7 +33,7 @@ impl Model {
                 let ports = simulator.signals().collect();
                 Ok(Model::InProcess { simulator: Box::new(simulator), ports })
             }
-            Sim::Verilator => Ok(Model::Verilated(Box::new(Verilated::new(design)?))),
+            Sim::Verilator => Ok(Model::Verilated(Box::new(Verilated::new(design, Effort::Fast)?))),
         }
     }
 

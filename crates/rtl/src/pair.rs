@@ -1,6 +1,7 @@
 //! One design in both simulators, told the same: what they say is compared.
 
 use crate::model::{Model, Port, Sim};
+use crate::verilated::{Effort, Verilated};
 use millrace_netlist::{Design, SignalKind};
 use std::time::{Duration, Instant};
 
@@ -26,8 +27,9 @@ impl Pair {
     ///
     /// # Errors
     /// The design is not well formed, or Verilator cannot make a model.
-    pub fn new(design: &Design) -> Result<Pair, String> {
-        let (ours, theirs) = (Model::new(design, Sim::InProcess)?, Model::new(design, Sim::Verilator)?);
+    pub fn new(design: &Design, effort: Effort) -> Result<Pair, String> {
+        let ours = Model::new(design, Sim::InProcess)?;
+        let theirs = Model::Verilated(Box::new(Verilated::new(design, effort)?));
         let top = design.top().ok_or("the design has no top")?;
         let module = &design.modules[top];
         let mut inputs = Vec::new();

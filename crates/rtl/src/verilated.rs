@@ -24,6 +24,15 @@ const MAX_GATHERED: usize = 1 << 16;
 /// Bytes of what a tool says that an error tells.
 const MAX_SAID: usize = 2000;
 
+/// What a model is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// For many cycles: it is optimised.
+    Fast,
+    /// For some hundred cycles: it is there soon.
+    Quick,
+}
+
 /// A running model.
 pub(crate) struct Verilated {
     process: Child,
@@ -70,7 +79,7 @@ impl Drop for Verilated {
 
 impl Verilated {
     /// Makes the model of a verified design, and starts it.
-    pub(crate) fn new(design: &Design) -> Result<Verilated, String> {
+    pub(crate) fn new(design: &Design, effort: Effort) -> Result<Verilated, String> {
         let folder = Folder::new()?;
         let mut design = design.clone();
         let top = design.top().ok_or("the design has no top")?;
@@ -85,7 +94,7 @@ impl Verilated {
             widths.push(width);
         }
         let inputs = module.inputs.len();
-        let executable = build(&design, &design.modules[top], &folder.0)?;
+        let executable = build(&design, &design.modules[top], &folder.0, effort)?;
         let mut process = Command::new(&executable)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -206,7 +215,7 @@ impl Verilated {
 }
 
 /// Has Verilator make the model; gives where it is.
-fn build(design: &Design, top: &Module, folder: &Path) -> Result<PathBuf, String> {
+fn build(design: &Design, top: &Module, folder: &Path, effort: Effort) -> Result<PathBuf, String> {
     let write = |name: &str, text: &str| -> Result<PathBuf, String> {
         let path = folder.join(name);
         std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -218,13 +227,22 @@ fn build(design: &Design, top: &Module, folder: &Path) -> Result<PathBuf, String
     let made = folder.join("build");
     runtime::put(&made).map_err(|error| format!("{}: {error}", made.display()))?;
     let mut command = Command::new("verilator");
-    command
-        .args(["--cc", "--exe", "--build", "-Wno-fatal", "-Wno-lint", "-O3", "--noassert"])
-        .args(["--x-assign", "0", "--x-initial", "0", "--output-split", "60000"])
-        .args(["-MAKEFLAGS", "-s OPT_FAST=-O1 OPT_SLOW=-O0", "-j", "2", "-o", "model"])
-        .args(["--top-module", &last.module, "--Mdir"])
-        .arg(&made)
-        .arg(&main);
+    command.args(["--cc", "--exe", "--build", "-Wno-fatal", "-Wno-lint", "-O3", "--noassert"]).args([
+        "--x-assign",
+        "0",
+        "--x-initial",
+        "0",
+    ]);
+    match effort {
+        Effort::Fast => command
+            .args(["--output-split", "60000", "-j", "2"])
+            .args(["-MAKEFLAGS", "-s OPT_FAST=-O1 OPT_SLOW=-O0"]),
+        // In one file: each would have Verilator's headers again, which take as long as a small model.
+        Effort::Quick => command
+            .args(["--output-split", "10000000"])
+            .args(["-MAKEFLAGS", "-s OPT_FAST=-O0 OPT_SLOW=-O0 OPT_GLOBAL=-O0"]),
+    };
+    command.args(["-o", "model"]).args(["--top-module", &last.module, "--Mdir"]).arg(&made).arg(&main);
     for file in &files {
         command.arg(write(&file.file_name(), &file.text)?);
     }

@@ -10,7 +10,7 @@ use millrace_netlist::verilog::{self, VerilogFile};
 use millrace_pipeline::arbitrary::Rng;
 use millrace_rtl::backplane::{self, BEAT, Backplane, BackplaneOptions, Chassis, Place, Rule};
 use millrace_rtl::device::Left;
-use millrace_rtl::{Device, DeviceOptions, Hardware, Options, Pair};
+use millrace_rtl::{Device, DeviceOptions, Effort, Hardware, Options, Pair};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -256,7 +256,7 @@ fn the_printed_backplane_is_the_simulated() {
     let backplane = Backplane::new(BackplaneOptions { slots: 2, ports: 2, width: 64 }).unwrap();
     let mut design = backplane.design().clone();
     millrace_netlist::passes::optimize(&mut design);
-    let mut pair = match Pair::new(&design) {
+    let mut pair = match Pair::new(&design, Effort::Quick) {
         Ok(pair) => pair,
         Err(why) if why.contains("Debian: verilator") => return println!("skipped: {why}"),
         Err(why) => panic!("{why}"),
