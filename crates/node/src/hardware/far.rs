@@ -125,7 +125,8 @@ impl Far {
             return None;
         }
         let item = self.exchange(ASKS | way as u16, &[], 0).pop().map(|(_, item)| item);
-        if item.is_none() {
+        // Where the link is cut nobody knows: it is asked again when the link is back.
+        if item.is_none() && self.link.borrow().client.is_some() {
             self.empty.insert(way);
         }
         item
@@ -164,8 +165,7 @@ impl Far {
                 }
             })
         });
-        if let Err(why) = done {
-            tracing::warn!(%why, "the host link of the node");
+        if done.is_err() {
             self.lost += frames;
         }
         came
@@ -223,8 +223,15 @@ impl Link {
         }
         let Some(client) = &mut self.client else { unreachable!("it is connected") };
         let done = act(client);
-        if !matches!(done, Ok(_) | Err(LinkError::Refused(_) | LinkError::Limit(_))) {
-            self.client = None;
+        match &done {
+            Ok(_) => {}
+            Err(why @ (LinkError::Refused(_) | LinkError::Limit(_))) => {
+                tracing::warn!(%why, address = %self.address, "the device of a node");
+            }
+            Err(why) => {
+                tracing::warn!(%why, address = %self.address, "the link to a device of a node");
+                self.client = None;
+            }
         }
         done
     }
