@@ -113,18 +113,21 @@ fn transmit(design: &mut Design, m: &mut ModuleBuilder, (link, half): (MacLink, 
     let (beat, valid) = m.stream_from(waiting, "m");
     let (data, _, last, _) = parts(&beat);
     let taken = m.ready_of(half, "s");
-    // A frame that has begun ends, also if the port goes down meanwhile; what waits then is forgotten.
-    let (first_register, first) = m.register("tx_first", 1, Some(1));
-    let (held_register, held) = m.register("tx_up", 1, Some(0));
-    let is_up = m.mux(first, up, held);
+    // A frame that has begun ends, also if the port goes down meanwhile; what waits then is forgotten. It has begun when its first beat is
+    // there: the link sends a preamble before it takes that.
+    let (begun_register, begun) = m.register("tx_begun", 1, Some(0));
+    let waits = m.not(begun);
+    let begins = m.and(valid, waits);
+    let held = m.kept("tx_up", up, begins, Some(0));
+    let is_up = m.mux(begun, held, up);
     let is_down = m.not(is_up);
     let ready = m.or(is_down, taken);
     let take = m.and(valid, ready);
     m.connect_ready(waiting, "m", ready);
-    m.set_next(first_register, last);
-    m.set_enable(first_register, take);
-    m.set_next(held_register, is_up);
-    m.set_enable(held_register, take);
+    let ends = m.and(take, last);
+    let goes_on = m.not(ends);
+    m.set_next(begun_register, goes_on);
+    m.set_enable(begun_register, valid);
     let goes = m.and(valid, is_up);
     m.connect_stream(half, "s", &Beat { user: Some(never), ..beat }, goes);
     for name in link.of_devices().transmits() {
@@ -132,7 +135,6 @@ fn transmit(design: &mut Design, m: &mut ModuleBuilder, (link, half): (MacLink, 
         m.output(&format!("tx_{name}"), value);
     }
 
-    let ends = m.and(take, last);
     let (sent, forgotten) = (m.and(ends, is_up), m.and(ends, is_down));
     counter(m, "tx.down", forgotten);
     let frame = Frame::new(m, "tx", data, (take, last));

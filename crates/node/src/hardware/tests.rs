@@ -44,6 +44,20 @@ fn take(sim: &mut Simulator, bytes: &mut Vec<u8>) -> bool {
     get(sim, "m_tlast") == 1
 }
 
+/// Offers a beat to the stream that blocks send.
+fn offer(sim: &mut Simulator, bytes: &[u8], is_last: bool, valid: bool) {
+    let mut data = [0; 8];
+    data[..bytes.len()].copy_from_slice(bytes);
+    for (name, value) in [
+        ("s_tdata", u64::from_le_bytes(data)),
+        ("s_tkeep", u64::MAX >> (64 - bytes.len())),
+        ("s_tlast", is_last.into()),
+        ("s_tvalid", valid.into()),
+    ] {
+        set(sim, name, value);
+    }
+}
+
 #[test]
 fn what_a_link_has_broken_goes_no_further_and_is_counted() {
     for of in MacLink::ALL {
@@ -112,20 +126,10 @@ fn send(of: MacLink, heeds_room: bool) -> (u64, u64) {
     let (mut number, mut at, mut idle) = (0, 0, 0);
     while idle < 2000 {
         wire.begin(&mut sim);
-        let beats = frame(number);
-        let part = &beats[at..beats.len().min(at + 8)];
-        let mut data = [0; 8];
-        data[..part.len()].copy_from_slice(part);
+        let bytes = frame(number);
         let goes = number < FRAMES && (!heeds_room || get(&mut sim, "room") == 1);
-        let is_last = at + 8 >= beats.len();
-        for (name, value) in [
-            ("s_tdata", u64::from_le_bytes(data)),
-            ("s_tkeep", u64::MAX >> (64 - part.len())),
-            ("s_tlast", is_last.into()),
-            ("s_tvalid", goes.into()),
-        ] {
-            set(&mut sim, name, value);
-        }
+        let is_last = at + 8 >= bytes.len();
+        offer(&mut sim, &bytes[at..bytes.len().min(at + 8)], is_last, goes);
         if goes && get(&mut sim, "s_tready") == 1 {
             (number, at) = if is_last { (number + 1, 0) } else { (number, at + 8) };
         }
@@ -151,6 +155,35 @@ fn who_heeds_the_room_loses_nothing() {
     // 6 KB leave in the time in which 45 KB come, and 16 KiB wait.
     let (left, lost) = send(MacLink::Gmii, false);
     assert!(left > 20 && lost > 20, "{left} have left, {lost} were lost");
+}
+
+/// A link takes the first beat of a frame some cycles after it has begun to send: what has begun then ends, whatever becomes of the port.
+#[test]
+fn a_port_that_goes_down_ends_the_frame_that_has_begun() {
+    const FRAMES: usize = 40;
+    for (of, pause) in [(MacLink::Xgmii, 37), (MacLink::Gmii, 301), (MacLink::Gmii, 13)] {
+        let (mut sim, mut wire) = alone(of);
+        let (mut left, mut number, mut at, mut idle, mut cycle) = (Vec::new(), 0, 0, 0, 0);
+        while idle < 2000 {
+            wire.begin(&mut sim);
+            cycle += 1;
+            set(&mut sim, "up", u64::from(cycle / pause % 3 != 1));
+            let bytes = frame(number);
+            let goes = number < FRAMES && get(&mut sim, "room") == 1;
+            let is_last = at + 8 >= bytes.len();
+            offer(&mut sim, &bytes[at..bytes.len().min(at + 8)], is_last, goes);
+            if goes {
+                (number, at) = if is_last { (number + 1, 0) } else { (number, at + 8) };
+            }
+            left.extend(wire.end(&mut sim));
+            idle = if number < FRAMES || !wire.is_idle() { 0 } else { idle + 1 };
+            sim.step();
+        }
+        let [sent, down, lost] = ["tx.frames", "tx.down", "tx.lost"].map(|name| get(&mut sim, name));
+        assert!(left.iter().all(|frame| !frame.is_bad), "{of:?}, {pause}: a broken frame");
+        assert_eq!([sent, sent + down, lost], [left.len() as u64, FRAMES as u64, 0], "{of:?}, {pause}");
+        assert!(sent > 5 && down > 5, "{of:?}, {pause}: {sent} were sent, {down} were not");
+    }
 }
 
 #[test]
