@@ -366,13 +366,13 @@ impl Graph {
         match &mut self.blocks[block] {
             Block::Mac(mac) => {
                 let Some(source) = self.asks[block][0].filter(|_| mac.has_room()) else { return false };
-                self.fetch(source, block)
+                self.fetch(source, block, now_ns)
             }
             Block::FarMac(_) => {
                 let far = far_of(&self.fars, block).filter(|far| far.has_room(block));
                 // What is in the same hardware asks for itself.
                 let source = self.asks[block][0].filter(|source| far.is_some_and(|far| !far.has(*source)));
-                source.is_some_and(|source| self.fetch(source, block))
+                source.is_some_and(|source| self.fetch(source, block, now_ns))
             }
             Block::Far(true)
                 if far_of(&self.fars, block).is_none_or(|far| !far.is_way_out(End { block, port: 0 })) =>
@@ -409,13 +409,13 @@ impl Graph {
     }
 
     /// A MAC takes the next frame of a queue or scheduler; false: there is none.
-    fn fetch(&mut self, source: usize, mac: usize) -> bool {
+    fn fetch(&mut self, source: usize, mac: usize, now_ns: u64) -> bool {
         let Some(item) = self.ask(source) else { return false };
         if let Block::Mac(mac) = &mut self.blocks[mac] {
             mac.send(item.bytes);
         } else {
             let came = self.deliver(End { block: mac, port: 0 }, &item);
-            self.leave(came, 0);
+            self.leave(came, now_ns);
         }
         true
     }
