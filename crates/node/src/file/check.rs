@@ -109,17 +109,11 @@ fn unknown<'n>(
 
 /// What cannot be where it is to be.
 fn refuse_place(of: &BlockDraft<'_>, kind: &Kind, placement: Placement, findings: &mut Findings) {
-    let mut refuse = |key: &str, message: String| {
-        findings.push(Finding::new(Wrong::Conflict, of.table.at(key), message));
-    };
-    match (kind, placement) {
-        (Kind::P4(program), Placement::Software) if !program.software.is_empty() => {
-            refuse(
-                "software",
-                "`software` is for a program in hardware, and this one is in software as a whole".into(),
-            );
-        }
-        _ => {}
+    if let (Kind::P4(program), Placement::Software) = (kind, placement)
+        && !program.software.is_empty()
+    {
+        let why = "`software` is for a program in hardware, and this one is in software as a whole";
+        findings.push(Finding::new(Wrong::Conflict, of.table.at("software"), why));
     }
 }
 

@@ -410,12 +410,6 @@ impl Device for HardwareDevice {
             (_, Some(Setting::Selector(selector))) => return Ok(selector.read(word)),
             (_, Some(Setting::Mac { up, .. })) if word == 0 => return Ok(u32::from(*up)),
             (_, Some(Setting::Mac { promiscuous, .. })) if word == 1 => return Ok(u32::from(*promiscuous)),
-            (kind @ Kind::Mac(_), _) => {
-                let of = registers(kind).into_iter().find(|of| (of.word..of.word + of.words).contains(&word));
-                let Some(of) = of else { return Ok(0) };
-                let value = self.get(&format!("{name}.{}", of.name));
-                return Ok(if of.words == 1 { value as u32 } else { half(value, word) });
-            }
             (_, Some(Setting::Tcam(_))) if word < 2 => self.get(&format!("{name}.misses")),
             (_, Some(Setting::Tcam(lookup))) => {
                 let at = word.wrapping_sub(ENTRY_START);
@@ -434,16 +428,13 @@ impl Device for HardwareDevice {
                     _ => return Ok(lookup.tcam.read(word)),
                 }
             }
-            (Kind::Demultiplexer(_), _) => self.get(&format!("{name}.lost")),
-            (Kind::Queue(_), _) => {
-                let names = ["frames", "bytes", "taken", "lost"];
-                names.get(word as usize / 2).map_or(0, |port| self.get(&format!("{name}.{port}")))
+            // What others count is at ports that are named as the registers.
+            (kind, _) => {
+                let of = registers(kind).into_iter().find(|of| (of.word..of.word + of.words).contains(&word));
+                let Some(of) = of else { return Ok(0) };
+                let value = self.get(&format!("{name}.{}", of.name));
+                return Ok((value >> (32 * (word - of.word))) as u32);
             }
-            (Kind::Manager(_), _) => {
-                let names = ["frames", "taken", "lost"];
-                names.get(word as usize / 2).map_or(0, |port| self.get(&format!("{name}.{port}")))
-            }
-            _ => 0,
         };
         Ok(half(counter, word))
     }

@@ -1,4 +1,4 @@
-//! Function blocks in hardware: one design of all that are in the hardware of a node, in simulation.
+//! Function blocks in hardware: a design for each device of a node, of all its blocks that are in hardware, in simulation.
 //!
 //! ```text
 //!   graph -- frames with facts --> host link --> HardwareDevice: streams in -> blocks -> streams out

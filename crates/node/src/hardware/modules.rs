@@ -233,8 +233,8 @@ pub(super) fn tcam(design: &mut Design, entries: u32) -> ModuleId {
         (0..entries).map(|number| (m.bit(matches, number), m.number(bits, number.into()))).collect();
     let found = m.first(&numbered, none);
     let any = m.reduce_or(matches);
-    let hit = hold(&mut m, "hit", any, at[1]);
-    let index = hold(&mut m, "index", found, at[1]);
+    let hit = m.kept("hit", any, at[1], Some(0));
+    let index = m.kept("index", found, at[1], Some(0));
 
     let results = m.memory("results", RESULT, 2 * entries.next_power_of_two(), Vec::new());
     let own = m.is(which, MAX_OCTETS as u128);
@@ -257,7 +257,7 @@ pub(super) fn tcam(design: &mut Design, entries: u32) -> ModuleId {
     let missed = m.and(at[3], missed);
     counter(&mut m, "misses", missed);
     let said = m.mux(hit, result, miss);
-    let said = hold(&mut m, "said", said, at[3]);
+    let said = m.kept("said", said, at[3], Some(0));
 
     let ready = m.and(at[4], output.ready);
     let valid = m.and(at[4], input.valid);
@@ -276,14 +276,6 @@ pub(super) fn tcam(design: &mut Design, entries: u32) -> ModuleId {
     let beat = Beat { data: Some(data), keep: Some(keep), last: Some(last), user: Some(user) };
     m.drive_stream(&output, &beat, valid);
     design.add(m.finish())
-}
-
-/// A value that is taken in a cycle, and held.
-fn hold(m: &mut ModuleBuilder, name: &str, value: NodeId, when: NodeId) -> NodeId {
-    let (register, held) = m.register(name, m.width(value), Some(0));
-    m.set_next(register, value);
-    m.set_enable(register, when);
-    held
 }
 
 /// Sends frames to all of their targets at once: `m0`..., the last one for the manager. `lost` counts those without a target.
@@ -369,7 +361,7 @@ pub(super) fn scheduler(design: &mut Design, queues: u32) -> ModuleId {
     let take = m.all(&[idle, has_choice, output.ready, quiet]);
     m.connect(chooser, "take", take);
     let chosen = m.output_of(chooser, "choice");
-    let chosen = hold(&mut m, "chosen", chosen, take);
+    let chosen = m.kept("chosen", chosen, take, Some(0));
     let beats: Vec<NodeId> = streams.iter().map(|stream| m.beat_bits(&stream.beat)).collect();
     let valids: Vec<NodeId> = streams.iter().map(|stream| stream.valid).collect();
     let (bits_of, valid) = (m.choose(chosen, &beats), m.choose(chosen, &valids));

@@ -95,7 +95,7 @@ impl Top {
         }
         refuse(node, &blocks)?;
         let macs: Vec<(usize, MacLink)> = blocks.iter().filter_map(|block| mac_of(node, *block)).collect();
-        let link = macs.first().map_or(MacLink::default(), |(_, link)| *link);
+        let link = one_link(node, &macs)?;
         let mut building = Building {
             node,
             design: Design::new(),
@@ -159,34 +159,30 @@ fn mac_of(node: &NodeFile, block: usize) -> Option<(usize, MacLink)> {
     }
 }
 
+/// The link that all MACs of a design have: it has one clock.
+fn one_link(node: &NodeFile, macs: &[(usize, MacLink)]) -> Result<MacLink, NoHardware> {
+    let Some((first, link)) = macs.first() else { return Ok(MacLink::default()) };
+    match macs.iter().find(|(_, other)| other != link) {
+        None => Ok(*link),
+        Some((block, own)) => {
+            let (own, other, first) = (own.word(), link.word(), &node.blocks[*first].name);
+            let why = format!("its link is {own}, that of `{first}` {other}: a design has one clock");
+            Err(NoHardware { block: node.blocks[*block].name.clone(), why })
+        }
+    }
+}
+
 /// What cannot be hardware.
 fn refuse(node: &NodeFile, blocks: &[usize]) -> Result<(), NoHardware> {
     let no = |block: usize, why: String| Err(NoHardware { block: node.blocks[block].name.clone(), why });
-    let mut macs = None;
     for block in blocks {
-        let kind = &node.blocks[*block].kind;
-        match kind {
-            Kind::Queue(queue) if queue.bytes > MAX_HARDWARE_BYTES => {
-                return no(
-                    *block,
-                    format!(
-                        "a queue of {} bytes in hardware: at most {MAX_HARDWARE_BYTES} (MAX_HARDWARE_BYTES)",
-                        queue.bytes
-                    ),
-                );
-            }
-            Kind::Mac(spec) => {
-                let (first, link) = *macs.get_or_insert((*block, spec.link));
-                if link != spec.link {
-                    let (own, other) = (spec.link.word(), link.word());
-                    let first = &node.blocks[first].name;
-                    return no(
-                        *block,
-                        format!("its link is {own}, that of `{first}` {other}: a design has one clock"),
-                    );
-                }
-            }
-            _ => {}
+        if let Kind::Queue(QueueSpec { bytes, .. }) = node.blocks[*block].kind
+            && bytes > MAX_HARDWARE_BYTES
+        {
+            let why = format!(
+                "a queue of {bytes} bytes in hardware: at most {MAX_HARDWARE_BYTES} (MAX_HARDWARE_BYTES)"
+            );
+            return no(*block, why);
         }
     }
     for connection in &node.connections {
@@ -212,6 +208,9 @@ struct Building<'n> {
     ready: BTreeMap<End, Vec<Source>>,
 }
 
+/// An output of a module, and its name in the register map.
+type Shown = (&'static str, &'static str);
+
 /// A stream that leads to an input.
 struct Source {
     beat: Beat,
@@ -232,7 +231,8 @@ impl Building<'_> {
     fn block(&mut self, number: usize) {
         let spec = &self.node.blocks[number];
         let design = &mut self.design;
-        let (module, settings, shown): (ModuleId, Vec<(String, u32)>, Vec<&str>) = match &spec.kind {
+        let same = |names: &[&'static str]| names.iter().map(|name| (*name, *name)).collect();
+        let (module, settings, shown): (ModuleId, Vec<(String, u32)>, Vec<Shown>) = match &spec.kind {
             Kind::OctetSelector(places) => {
                 let octets = (0..places.len()).map(|at| (format!("octet{at}"), 8));
                 (selector(design, places.len() as u32), octets.collect(), vec![])
@@ -249,13 +249,13 @@ impl Building<'_> {
                     "count_of",
                 ];
                 let settings = names.map(|name| (name.to_owned(), input_width(design, module, name)));
-                (module, settings.to_vec(), vec!["count", "misses"])
+                (module, settings.to_vec(), same(&["count", "misses"]))
             }
-            Kind::Demultiplexer(outputs) => (demultiplexer(design, *outputs), vec![], vec!["lost"]),
+            Kind::Demultiplexer(outputs) => (demultiplexer(design, *outputs), vec![], same(&["lost"])),
             Kind::Queue(spec) => (
                 queue(design, spec.frames, spec.bytes as u32),
                 vec![],
-                vec!["frames", "bytes", "taken", "lost"],
+                same(&["frames", "bytes", "taken", "lost"]),
             ),
             Kind::Scheduler(spec) => {
                 let queues = spec.quanta.len() as u32;
@@ -265,7 +265,8 @@ impl Building<'_> {
             }
             // What a buffer counts; answers are counted where they are made.
             Kind::Manager(spec) => {
-                (queue(design, spec.buffer, MANAGER_BYTES), vec![], vec!["frames", "taken", "lost"])
+                let shown = [("frames", "waiting"), ("taken", "taken"), ("lost", "lost")];
+                (queue(design, spec.buffer, MANAGER_BYTES), vec![], shown.to_vec())
             }
             Kind::Mac(spec) => {
                 let module = mac(design, spec.link);
@@ -283,9 +284,9 @@ impl Building<'_> {
             let never = self.m.number(1, 0);
             self.m.connect(instance, "forget", never);
         }
-        for name in shown {
+        for (name, register) in shown {
             let value = self.m.output_of(instance, name);
-            self.m.output(&format!("{}.{name}", spec.name), value);
+            self.m.output(&format!("{}.{register}", spec.name), value);
         }
     }
 
