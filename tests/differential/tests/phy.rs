@@ -5,13 +5,15 @@
 #[path = "../../../crates/netlist/tests/common/tools.rs"]
 mod tools;
 
-use millrace_differential::compile_path;
+use millrace_differential::{compile, compile_path};
 use millrace_netlist::verilog::{self, VerilogFile};
+use millrace_pipeline::Program;
 use millrace_rtl::device::{DeviceOptions, Link};
 use millrace_rtl::phy::{Phy, Wrapper};
 use millrace_rtl::{Device, Hardware, Options, Target, build_wrapper};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 fn own(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/phy").join(path)
@@ -47,8 +49,10 @@ fn simulate(top: &str, parameters: &[String], files: &[PathBuf], define: Option<
     Some(said.lines().rfind(|line| !line.contains("$finish")).unwrap_or_default().to_owned())
 }
 
-fn elastic(halves: (f64, f64), longest: u32, gap: u32) -> Option<String> {
+/// What is said of so many frames.
+fn elastic(frames: u32, halves: (f64, f64), longest: u32, gap: u32) -> Option<String> {
     let parameters = [
+        format!("FRAMES={frames}"),
         format!("RX_HALF={:.1}", halves.0),
         format!("HALF={:.1}", halves.1),
         format!("LONGEST={longest}"),
@@ -70,8 +74,11 @@ fn frames_pass_between_clocks() {
         ((4004.0, 4000.0), 2000, 12),
         ((4000.0, 4000.8), 2000, 5),
     ] {
-        let Some(said) = elastic(halves, longest, gap) else { return };
-        assert_eq!(said, "sent 80 whole 80 broken 0 missing 0", "{halves:?}, {longest}, {gap}");
+        // Each eleventh frame is the longest; simulated octets take the time.
+        let frames = if longest > 2000 { 23 } else { 80 };
+        let Some(said) = elastic(frames, halves, longest, gap) else { return };
+        let wanted = format!("sent {frames} whole {frames} broken 0 missing 0");
+        assert_eq!(said, wanted, "{halves:?}, {longest}, {gap}");
     }
 }
 
@@ -79,10 +86,10 @@ fn frames_pass_between_clocks() {
 #[test]
 fn frames_that_do_not_pass_have_an_error() {
     for (halves, gap) in [((4000.0, 4040.0), 12), ((4040.0, 4000.0), 12), ((4000.0, 4040.0), 1)] {
-        let Some(said) = elastic(halves, 9000, gap) else { return };
+        let Some(said) = elastic(40, halves, 9000, gap) else { return };
         let words: Vec<i64> = said.split(' ').filter_map(|word| word.parse().ok()).collect();
         let [sent, whole, broken, _] = words[..] else { panic!("{said}") };
-        assert!(sent == 80 && whole > 10 && broken > 10, "{said}");
+        assert!(sent == 40 && whole > 5 && broken > 5, "{said}");
     }
 }
 
@@ -100,9 +107,17 @@ fn rgmii_has_the_bits_at_their_edges() {
     }
 }
 
-/// A small device of the layer-2 switch, and its wrapper.
-fn wrapped(phy: Phy, target: Target, ports: u32) -> (Vec<VerilogFile>, Result<Wrapper, String>) {
-    let program = compile_path(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/l2_switch.p4"));
+fn l2_switch() -> Arc<Program> {
+    compile_path(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/l2_switch.p4"))
+}
+
+/// A small device of a program, and its wrapper.
+fn wrapped(
+    program: Arc<Program>,
+    phy: Phy,
+    target: Target,
+    ports: u32,
+) -> (Vec<VerilogFile>, Result<Wrapper, String>) {
     let options = DeviceOptions {
         ports,
         link: phy.link(),
@@ -147,7 +162,7 @@ fn wrappers_are_clean() {
         return;
     }
     for (phy, target) in ALL {
-        let (printed, wrapper) = wrapped(phy, target, 2);
+        let (printed, wrapper) = wrapped(l2_switch(), phy, target, 2);
         let wrapper = wrapper.unwrap();
         let folder = tools::Folder::new(&format!("phy-lint-{phy:?}-{target:?}"));
         let files = [write(&printed, &folder.0), write(&wrapper.files, &folder.0)].concat();
@@ -163,12 +178,25 @@ fn wrappers_are_clean() {
     }
 }
 
+/// A program without tables: the whole synthesis of a device with them takes a minute, and is for `tests/rtl/evaluate`.
+const TO_THE_NEXT_PORT: &str = r"
+#include <core.p4>
+#include <v1model.p4>
+struct none {}
+parser P(packet_in p, out none h, inout none m, inout standard_metadata_t s) { state start { transition accept; } }
+control V(inout none h, inout none m) { apply {} }
+control I(inout none h, inout none m, inout standard_metadata_t s) { apply { s.egress_spec = s.ingress_port ^ 1; } }
+control E(inout none h, inout none m, inout standard_metadata_t s) { apply {} }
+control D(packet_out p, in none h) { apply {} }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+";
+
 /// Yosys makes a wrapper with its device, and its check finds nothing; each cell of a pin is there.
 fn synthesised(phy: Phy, target: Target, script: &str, cells: &[(&str, usize)]) {
     if !tools::has("yosys") {
         return;
     }
-    let (printed, wrapper) = wrapped(phy, target, 1);
+    let (printed, wrapper) = wrapped(compile("to_the_next_port", TO_THE_NEXT_PORT), phy, target, 1);
     let folder = tools::Folder::new(&format!("phy-yosys-{phy:?}-{target:?}"));
     let files = [write(&printed, &folder.0), write(&wrapper.unwrap().files, &folder.0)].concat();
     let mut commands = String::new();
@@ -214,7 +242,7 @@ fn refusals() {
         ),
         (Phy::XilinxPcsPma, Target::Xc7, 5, "xilinx-pcs-pma has 4 ports at most"),
     ] {
-        let refused = wrapped(phy, target, ports).1.unwrap_err();
+        let refused = wrapped(l2_switch(), phy, target, ports).1.unwrap_err();
         assert!(refused.starts_with(why), "{refused}");
     }
 }
@@ -223,7 +251,7 @@ fn refusals() {
 #[test]
 fn constraints_name_all_clocks() {
     for (phy, target) in ALL {
-        let (printed, wrapper) = wrapped(phy, target, 2);
+        let (printed, wrapper) = wrapped(l2_switch(), phy, target, 2);
         let wrapper = wrapper.unwrap();
         let files = build_wrapper(target, &printed, &wrapper);
         let text = |suffix: &str| {

@@ -11,7 +11,7 @@ use millrace_stf::{parse, run_on};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Programs, and packets of each.
 const PROGRAMS: u64 = 150;
@@ -137,14 +137,17 @@ fn has(tool: &str, version: &str) -> bool {
     found
 }
 
-/// The stages of the repository's programs.
-fn designs() -> Vec<(PathBuf, Design)> {
-    let mut all = Vec::new();
-    for (path, _) in programs_with_tests() {
-        let Ok(hardware) = Hardware::new(compile_path(&path), Options::default()) else { continue };
-        all.extend(hardware.designs().map(|(_, design)| (path.clone(), design)));
-    }
-    all
+/// The stages of the repository's programs, made once.
+fn designs() -> &'static [(PathBuf, Design)] {
+    static DESIGNS: OnceLock<Vec<(PathBuf, Design)>> = OnceLock::new();
+    DESIGNS.get_or_init(|| {
+        let mut all = Vec::new();
+        for (path, _) in programs_with_tests() {
+            let Ok(hardware) = Hardware::new(compile_path(&path), Options::default()) else { continue };
+            all.extend(hardware.designs().map(|(_, design)| (path.clone(), design)));
+        }
+        all
+    })
 }
 
 /// Verilator has nothing to say about the SystemVerilog of the repository's programs.
@@ -155,7 +158,7 @@ fn verilator_has_no_warning() {
     }
     let folder = Folder::new("lint");
     let designs = designs();
-    for (path, design) in &designs {
+    for (path, design) in designs {
         let (files, top) = folder.write(design);
         let lint = Command::new("verilator")
             .args(["--lint-only", "-Wall", "--top-module", &top])
@@ -177,12 +180,10 @@ fn yosys_finds_no_latch_and_no_loop() {
         return;
     }
     let folder = Folder::new("yosys");
-    let mut designs: Vec<(usize, PathBuf, Design)> = designs()
-        .into_iter()
+    let mut designs: Vec<(usize, &PathBuf, &Design)> = designs()
+        .iter()
         .filter(|(_, design)| design.top().is_some_and(|top| design.modules[top].name == "ingress"))
-        .map(|(path, design)| {
-            (verilog::print(&design).iter().map(|file| file.text.len()).sum(), path, design)
-        })
+        .map(|(path, design)| (verilog::print(design).iter().map(|file| file.text.len()).sum(), path, design))
         .collect();
     designs.sort_by_key(|(size, ..)| *size);
     assert!(designs.len() >= DESIGNS, "{} designs", designs.len());
