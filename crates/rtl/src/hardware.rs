@@ -7,7 +7,7 @@ use crate::emit::{Ports, emit, object};
 use crate::graph::Node;
 use crate::map::RegisterMap;
 use crate::model::Sim;
-use crate::objects::{ObjectUnit, Synced};
+use crate::objects::{NoUnit, ObjectUnit, Synced};
 use crate::refusal::{Construct, Refusal};
 use crate::report::{AccessReport, ObjectReport, OutsideReport, Report, StageReport, TableReport, frames};
 use crate::running::Running;
@@ -366,19 +366,29 @@ impl Hardware {
         stages.iter().map(|stage| self.stages[*stage].part.name()).collect()
     }
 
+    /// Why an object that a stage asks has no unit; none: it has one.
+    pub(crate) fn no_unit(&self, stage: &Stage, key: ObjectKey) -> Option<NoUnit> {
+        let has_unit = stage.objects.iter().any(|unit| unit.key == key)
+            || self.shared.has(key)
+            || matches!(key, ObjectKey::Table(table) if self.units.iter().any(|unit| unit.table == table));
+        let slots = stage.placed.slots.get(&key).filter(|_| !has_unit)?;
+        let alone = || {
+            let units = (&*self.program, &self.units[..]);
+            ObjectUnit::of(units, (key, slots), &stage.dataflow.accesses, (1, 0)).err()
+        };
+        self.shared.refused.get(&key).copied().or_else(alone)
+    }
+
     /// Objects without a unit.
     fn outside_report(&self) -> Vec<OutsideReport> {
         let mut outside: BTreeMap<ObjectKey, OutsideReport> = BTreeMap::new();
         for stage in &self.stages {
             for (key, slots) in &stage.placed.slots {
-                let has_unit = stage.objects.iter().any(|unit| unit.key == *key)
-                    || self.shared.has(*key)
-                    || matches!(key, ObjectKey::Table(table) if self.units.iter().any(|unit| unit.table == *table));
-                let Some(slot) = slots.first().filter(|_| !has_unit) else { continue };
+                let (Some(why), Some(slot)) = (self.no_unit(stage, *key), slots.first()) else { continue };
                 let report = outside.entry(*key).or_insert_with(|| OutsideReport {
                     object: object(&self.program, &slot.unit).to_owned(),
                     stages: Vec::new(),
-                    why: "it is of a kind that has no unit, or larger than a unit may be",
+                    why: why.to_string(),
                 });
                 report.stages.push(stage.part.name());
             }
@@ -486,7 +496,7 @@ fn add_objects((program, units): (&Program, &[TableUnit]), stages: &mut [Stage])
             let interval = placed.intervals.get(key).copied().unwrap_or(1);
             let bounds = (interval, placed.latency);
             (!is_shared(*key))
-                .then(|| ObjectUnit::of((program, units), (*key, slots), &dataflow.accesses, bounds))
+                .then(|| ObjectUnit::of((program, units), (*key, slots), &dataflow.accesses, bounds).ok())
                 .flatten()
         };
         let mut objects: Vec<ObjectUnit> = placed.slots.iter().filter_map(of).collect();
@@ -494,7 +504,8 @@ fn add_objects((program, units): (&Program, &[TableUnit]), stages: &mut [Stage])
             Input::Parameters(hash) => Some(ObjectKey::Hash(*hash)),
             _ => None,
         });
-        objects.extend(hashes.filter_map(|key| ObjectUnit::of((program, units), (key, &[]), &[], (1, 0))));
+        objects
+            .extend(hashes.filter_map(|key| ObjectUnit::of((program, units), (key, &[]), &[], (1, 0)).ok()));
         let lookups = (0..dataflow.accesses.len()).map(|number| format!("lookup{number}"));
         let others = lookups.chain(["pipeline".to_owned()]);
         name_apart(program, objects.iter_mut(), others);

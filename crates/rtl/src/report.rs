@@ -54,8 +54,8 @@ pub struct OutsideReport {
     pub object: String,
     /// The stages that ask it.
     pub stages: Vec<String>,
-    /// Why it has none.
-    pub why: &'static str,
+    /// Why it has none, with the limit that it exceeds.
+    pub why: String,
 }
 
 /// About the unit of a table.

@@ -11,7 +11,7 @@
 
 use crate::assemble::{HOLD, TAKES};
 use crate::hardware::{Hardware, Part, Stage};
-use crate::objects::{ObjectUnit, Request};
+use crate::objects::{NoUnit, ObjectUnit, Request};
 use crate::parts::{Countdown, later};
 use crate::slots::{Slot, apart};
 use crate::stage::{Access, ObjectKey, input_width};
@@ -24,6 +24,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) objects: Vec<SharedObject>,
+    /// Those that have no unit.
+    pub(crate) refused: BTreeMap<ObjectKey, NoUnit>,
     pairs: Vec<Pair>,
 }
 
@@ -93,8 +95,13 @@ impl Shared {
         let keys: BTreeSet<ObjectKey> =
             stages.iter().flat_map(|stage| stage.placed.slots.keys().copied()).collect();
         let keys = keys.into_iter().filter(|key| is_shared(*key));
-        let objects: Vec<SharedObject> =
-            keys.filter_map(|key| SharedObject::of((program, tables), stages, key)).collect();
+        let (mut objects, mut refused) = (Vec::new(), BTreeMap::new());
+        for key in keys {
+            match SharedObject::of((program, tables), stages, key) {
+                Ok(object) => objects.push(object),
+                Err(why) => drop(refused.insert(key, why)),
+            }
+        }
         let mut pairs: Vec<Pair> = Vec::new();
         for pair in objects.iter().flat_map(|object| &object.pairs) {
             match pairs.iter_mut().find(|other| other.stages == pair.stages) {
@@ -105,7 +112,7 @@ impl Shared {
                 None => pairs.push(*pair),
             }
         }
-        Shared { objects, pairs }
+        Shared { objects, refused, pairs }
     }
 
     /// Whether it has the unit of an object.
@@ -125,7 +132,11 @@ impl Shared {
 }
 
 impl SharedObject {
-    fn of(tables: (&Program, &[TableUnit]), stages: &[Stage], key: ObjectKey) -> Option<SharedObject> {
+    fn of(
+        tables: (&Program, &[TableUnit]),
+        stages: &[Stage],
+        key: ObjectKey,
+    ) -> Result<SharedObject, NoUnit> {
         let (mut slots, mut own, mut accesses, mut askers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut latency = 0;
         for (number, stage) in stages.iter().enumerate() {
@@ -148,7 +159,7 @@ impl SharedObject {
         let pairs: Vec<Pair> = both.filter_map(|both| Pair::of(key, stages, both)).collect();
         let own = askers.iter().filter_map(|stage| stages[*stage].placed.intervals.get(&key).copied());
         let interval = pairs.iter().map(|pair| pair.interval()).chain(own).max().unwrap_or(1);
-        Some(SharedObject { unit, accesses, stages: askers, pairs, interval })
+        Ok(SharedObject { unit, accesses, stages: askers, pairs, interval })
     }
 
     /// Its accesses: their numbers at the ports of the unit, their stage, and their number there.

@@ -316,7 +316,11 @@ fn an_object_of_two_stages_has_a_unit() {
     let refused = large.check_shared().unwrap_err();
     assert!(matches!(refused.construct, Construct::Shared { .. }), "{refused}");
     assert_eq!(refused.part, "ingress and egress");
-    assert_eq!(large.report().outside.len(), 1);
+    let report = large.report();
+    let [object] = report.outside.as_slice() else { panic!("{report}") };
+    // 2^24 words of 32 bits, three times: each of two stages reads a memory of its own, and software another one.
+    let why = "its unit would have 1610612736 bits of memory, more than 268435456 (limit MAX_OBJECT_BITS)";
+    assert_eq!(object.why, why);
 }
 
 /// A CRC of the parameters that control sets, before and after it sets others.

@@ -189,9 +189,11 @@ fn check_stage(hardware: &Hardware, stage: &Stage) -> Result<(), String> {
     for (access, ports) in stage.dataflow.accesses.iter().zip(&stage.ports.accesses) {
         let asks =
             ports.answer.as_ref().is_some_and(|port| top.is_some_and(|top| top.input_named(port).is_some()));
-        if asks && !hardware.shared.has(access.unit.object()) {
+        let key = access.unit.object();
+        if asks && !hardware.shared.has(key) {
             let name = object(&hardware.program, &access.unit);
-            return Err(format!("{} {name}, which has no unit in hardware", access.unit.kind()));
+            let why = hardware.no_unit(stage, key).map_or("it has no unit".to_owned(), |why| why.to_string());
+            return Err(format!("{} {name}, as {why}", access.unit.kind()));
         }
     }
     for at in needed(stage) {

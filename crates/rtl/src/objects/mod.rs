@@ -16,6 +16,7 @@ mod hash;
 mod memory;
 mod messages;
 mod meter;
+mod no_unit;
 mod random;
 mod register;
 mod sync;
@@ -25,6 +26,7 @@ pub(crate) use connect::Request;
 use messages::{Message, number_width, width as message_width};
 pub(crate) use meter::Measure;
 use meter::part as meter_part;
+pub(crate) use no_unit::NoUnit;
 pub(crate) use random::{RANDOM_LATENCY, xorshift};
 pub(crate) use sync::{Changes, Synced};
 
@@ -84,14 +86,17 @@ pub(crate) struct ObjectUnit {
 const MESSAGES: u32 = 64;
 
 impl ObjectUnit {
-    /// The unit of an object in a stage. None: it has none, and its ports are ports of the stage. `tables` are the units of tables, whose
-    /// entries have cells in those of direct counters and meters.
+    /// The unit of an object in a stage. Without one, its ports are ports of the stage. `tables` are the units of tables, whose entries have
+    /// cells in those of direct counters and meters.
+    ///
+    /// # Errors
+    /// Why it has none.
     pub(crate) fn of(
         (program, tables): (&Program, &[TableUnit]),
         (key, slots): (ObjectKey, &[Slot]),
         accesses: &[Access],
         (interval, latency): (u32, u32),
-    ) -> Option<ObjectUnit> {
+    ) -> Result<ObjectUnit, NoUnit> {
         let (kind, name) = match key {
             ObjectKey::Register(id) => {
                 let register = &program.registers[id];
@@ -116,7 +121,7 @@ impl ObjectUnit {
                 (Kind::Counter { size: words(counter.size)? }, counter.name.clone())
             }
             ObjectKey::DirectCounter(id) => {
-                let name = program.tables[id].direct_counter.as_ref()?.name.clone();
+                let name = program.tables[id].direct_counter.as_ref().ok_or(NoUnit::Cells(0))?.name.clone();
                 (Kind::Counter { size: cells_of_entries(program, tables, id)? }, name)
             }
             ObjectKey::Meter(id) => {
@@ -127,7 +132,7 @@ impl ObjectUnit {
                 )
             }
             ObjectKey::DirectMeter(id) => {
-                let meter = program.tables[id].direct_meter.as_ref()?;
+                let meter = program.tables[id].direct_meter.as_ref().ok_or(NoUnit::Cells(0))?;
                 let size = cells_of_entries(program, tables, id)?;
                 (Kind::Meter { size, measure: Measure::of(meter.unit) }, meter.name.clone())
             }
@@ -143,7 +148,7 @@ impl ObjectUnit {
             }
             ObjectKey::Hash(id) => {
                 let hash = &program.hashes[id];
-                let initial = crc_parameters(CrcParameters::of(hash.algorithm)?);
+                let initial = crc_parameters(CrcParameters::of(hash.algorithm).ok_or(NoUnit::Algorithm)?);
                 (Kind::Hash { initial }, hash.name.clone())
             }
             ObjectKey::Random => {
@@ -153,7 +158,7 @@ impl ObjectUnit {
                 });
                 (Kind::Random { generators: generators.sum() }, "numbers".to_owned())
             }
-            ObjectKey::Table(_) => return None,
+            ObjectKey::Table(_) => return Err(NoUnit::Table),
         };
         let width = |slot: &Slot, at: usize| -> u32 {
             let of = slot.accesses.iter().filter_map(|access| accesses[*access].inputs.get(at));
@@ -166,17 +171,27 @@ impl ObjectUnit {
         });
         let inputs = inputs.collect();
         let unit = ObjectUnit { key, name, kind, slots: slots.to_vec(), inputs, wait: latency + 2 };
-        let port = unit.port();
-        let fits = match &unit.kind {
-            Kind::Register { size, initial: Some(_), .. } => u64::from(*size) <= MAX_INITIAL_CELLS,
-            Kind::Values { fields, size } => !fields.is_empty() && u64::from(*size) <= MAX_MEMBERS,
-            _ => true,
-        };
-        let fits = fits
-            && unit.storage() <= MAX_OBJECT_BITS
-            && port.width <= MAX_VALUE
-            && (1..=MAX_OBJECT_WORDS).contains(&port.words);
-        fits.then_some(unit)
+        match unit.exceeds() {
+            Some(why) => Err(why),
+            None => Ok(unit),
+        }
+    }
+
+    /// Which limit it exceeds, if any.
+    fn exceeds(&self) -> Option<NoUnit> {
+        let (port, bits) = (self.port(), self.storage());
+        match &self.kind {
+            Kind::Register { size, initial: Some(_), .. } if u64::from(*size) > MAX_INITIAL_CELLS => {
+                Some(NoUnit::Initial(*size))
+            }
+            Kind::Values { fields, .. } if fields.is_empty() => Some(NoUnit::NoFields),
+            Kind::Values { size, .. } if u64::from(*size) > MAX_MEMBERS => Some(NoUnit::Members(*size)),
+            _ if bits > MAX_OBJECT_BITS => Some(NoUnit::Bits(bits)),
+            _ if port.width > MAX_VALUE => Some(NoUnit::Width(port.width)),
+            _ if port.words == 0 => Some(NoUnit::Cells(0)),
+            _ if port.words > MAX_OBJECT_WORDS => Some(NoUnit::Words(port.words)),
+            _ => None,
+        }
     }
 
     /// The module.
@@ -262,22 +277,22 @@ impl ObjectUnit {
 
 /// A cell for each number that an entry of a table may have, and one for none: of the entries that the table's unit holds, or of all that
 /// the program declares where software looks up.
-fn cells_of_entries(program: &Program, tables: &[TableUnit], table: TableId) -> Option<u32> {
+fn cells_of_entries(program: &Program, tables: &[TableUnit], table: TableId) -> Result<u32, NoUnit> {
     let unit = tables.iter().find(|unit| unit.table == table);
     let last = unit.map_or(program.tables[table].size, |unit| unit.last_number(program));
-    words(last.checked_add(1)?)
+    words(last.saturating_add(1))
 }
 
 /// A bit for each entry of a table, with its name.
-fn hits(program: &Program, tables: &[TableUnit], table: TableId) -> Option<(Kind, String)> {
+fn hits(program: &Program, tables: &[TableUnit], table: TableId) -> Result<(Kind, String), NoUnit> {
     let size = cells_of_entries(program, tables, table)?;
-    Some((
+    Ok((
         Kind::Register { width: 1, size, initial: None, one_read: true },
         name_of(program, &format!("{}.hits", program.tables[table].name)),
     ))
 }
 
-/// The words of a memory. None: there are none, or more than a number of 31 bits says.
-fn words(size: u64) -> Option<u32> {
-    u32::try_from(size).ok().filter(|size| (1..1 << 28).contains(size))
+/// The words of a memory, which a number of 28 bits counts.
+fn words(size: u64) -> Result<u32, NoUnit> {
+    u32::try_from(size).ok().filter(|size| (1..1 << 28).contains(size)).ok_or(NoUnit::Cells(size))
 }
