@@ -1,4 +1,4 @@
-//! Random verified designs, for tests of everything that reads them (feature `arbitrary`), and [`reference`], which says what a
+//! Random verified designs, for tests of everything that reads them (feature `arbitrary`), and [`mod@reference`], which says what a
 //! design does.
 //!
 //! A design has a few modules, later ones with instances of earlier ones whose outputs feed other instances, registers of all

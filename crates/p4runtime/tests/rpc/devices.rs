@@ -275,7 +275,9 @@ async fn the_quota_of_requests_of_one_device_leaves_the_others_alone() {
         one.tell(stream_message_request::Update::Packet(PacketOut::default())).await;
     }
     loop {
-        let stream_message_response::Update::Error(error) = one.next().await.unwrap() else { panic!("an error") };
+        let stream_message_response::Update::Error(error) = one.next().await.unwrap() else {
+            panic!("an error")
+        };
         if error.canonical_code == Code::ResourceExhausted as i32 {
             break;
         }
