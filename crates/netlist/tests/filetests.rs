@@ -28,6 +28,7 @@ const KINDS: &[Kind] = &[
     Kind { name: "print", words: &[], run: prints_as_written },
     Kind { name: "optimize", words: &[], run: optimize },
     Kind { name: "delay-lines", words: &[], run: delay_lines },
+    Kind { name: "borrows", words: &[], run: borrows },
     Kind { name: "verilog", words: &[], run: to_verilog },
     Kind { name: "sim", words: &["set", "run", "show"], run: simulate },
 ];
@@ -102,6 +103,10 @@ fn optimize(test: &Test<'_>) -> Result<Outcome, String> {
 
 fn delay_lines(test: &Test<'_>) -> Result<Outcome, String> {
     changed(test, passes::delay_lines)
+}
+
+fn borrows(test: &Test<'_>) -> Result<Outcome, String> {
+    changed(test, passes::borrows)
 }
 
 /// What a pass makes of a design.

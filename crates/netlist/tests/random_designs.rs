@@ -69,6 +69,32 @@ fn optimised_designs_do_the_same() {
     }
 }
 
+/// Comparisons as borrows are what they were.
+#[test]
+fn borrows_do_the_same() {
+    let comparisons = |design: &Design| {
+        let nodes = design.modules.values().flat_map(|module| module.nodes.values());
+        nodes.filter(|node| matches!(node.op, Op::Binary(BinaryOp::Lt | BinaryOp::LtSigned, ..))).count()
+    };
+    let (mut before, mut after) = (0, 0);
+    for seed in 0..seeds() {
+        let mut design = arbitrary::design(seed, size(seed));
+        passes::optimize(&mut design);
+        let mut borrowed = design.clone();
+        passes::borrows(&mut borrowed);
+        assert_eq!(verify(&borrowed), Ok(()), "seed {seed}\n{design}\n{borrowed}");
+        before += comparisons(&design);
+        after += comparisons(&borrowed);
+        let mut stimulus = Stimulus::new(&design, Rng::new(!seed));
+        let cycles = (0..50).map(|_| stimulus.next_cycle()).collect();
+        let (wanted, got) = (tools::simulated(&design, &cycles), tools::simulated(&borrowed, &cycles));
+        for (cycle, (wanted, got)) in wanted.iter().zip(&got).enumerate() {
+            assert_eq!(got, wanted, "seed {seed}, cycle {cycle}\n{design}\n{borrowed}");
+        }
+    }
+    assert!(before > after, "{before} comparisons, {after} of them left");
+}
+
 /// Chains of registers as memories do the same from the first cycle on, also where a reset comes in between.
 #[test]
 fn delay_lines_do_the_same() {

@@ -61,6 +61,9 @@ impl Target {
             passes::optimize(design);
             passes::delay_lines(design);
         }
+        if self.fabric() == Fabric::Lut4 {
+            passes::borrows(design);
+        }
     }
 
     pub(crate) fn delays(self) -> Delays {

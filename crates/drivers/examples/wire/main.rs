@@ -1,10 +1,12 @@
 //! What the table of drivers is measured with (`tests/drivers/table`): a source of frames, a sink that measures how long they took,
 //! and two forwarders to compare a switch with. As root, in the namespace of the interfaces:
 //!
-//!     wire send INTERFACE BYTES [--rate FRAMES-A-SECOND]     until it is ended; says how many frames it made
-//!     wire delays INTERFACE SECONDS                          of the frames of `send` that arrive there, as JSON
-//!     wire rings FROM TO                                     packet sockets with mapped rings, and nothing between them
-//!     wire redirect FROM TO                                  an XDP program that sends each frame on by another interface
+//! ```text
+//! wire send INTERFACE BYTES [--rate FRAMES-A-SECOND]     until it is ended; says how many frames it made
+//! wire delays INTERFACE SECONDS                          of the frames of `send` that arrive there, as JSON
+//! wire rings FROM TO                                     packet sockets with mapped rings, and nothing between them
+//! wire redirect FROM TO                                  an XDP program that sends each frame on by another interface
+//! ```
 //!
 //! It ends when its standard input does, or when it is killed; what it attached goes with it.
 

@@ -97,10 +97,16 @@ fn never_reads(module: &Module, memory: &Memory, port: &ReadPort) -> bool {
 
 /// Builds a module again. Registers that are known become what they are.
 pub(super) fn rebuild(module: &Module, known: &Known) -> Module {
+    rebuild_with(module, known, |_, _, _, _| None)
+}
+
+/// Builds a module again, with what `replace` makes of an operation and its operands where it makes something.
+pub(super) fn rebuild_with(module: &Module, known: &Known, replace: Replace) -> Module {
     let live = Live::of(module, known);
     let mut rebuilder = Rebuilder {
         module,
         known,
+        replace,
         live: &live,
         new: ModuleBuilder::new(&module.name),
         nodes: SecondaryMap::new(),
@@ -115,9 +121,13 @@ pub(super) fn rebuild(module: &Module, known: &Known) -> Module {
     rebuilder.new.finish()
 }
 
+/// What stands for an operation of two operands.
+pub(super) type Replace = fn(&mut ModuleBuilder, BinaryOp, NodeId, NodeId) -> Option<NodeId>;
+
 struct Rebuilder<'a> {
     module: &'a Module,
     known: &'a Known,
+    replace: Replace,
     live: &'a Live,
     new: ModuleBuilder,
     /// What the new builder calls things of the old module.
@@ -205,7 +215,13 @@ impl Rebuilder<'_> {
                 Op::Instance(self.instances[*instance].expect("a live instance"), *output)
             }
             Op::Unary(op, a) => Op::Unary(*op, self.node(*a)),
-            Op::Binary(op, a, b) => Op::Binary(*op, self.node(*a), self.node(*b)),
+            Op::Binary(op, a, b) => {
+                let (a, b) = (self.node(*a), self.node(*b));
+                if let Some(new) = (self.replace)(&mut self.new, *op, a, b) {
+                    return new;
+                }
+                Op::Binary(*op, a, b)
+            }
             Op::Concat(parts) => Op::Concat(parts.iter().map(|part| self.node(*part)).collect()),
             Op::Slice(a, low) => Op::Slice(self.node(*a), *low),
             Op::Repeat(a) => Op::Repeat(self.node(*a)),
