@@ -1,6 +1,6 @@
 //! A driver in one file: a port over a Unix datagram socket, one frame a datagram.
 //!
-//! It shows what a driver owes its worker ([`millrace_drivers::Port`] has the rules):
+//! It shows what a driver owes its worker ([`QueuePair`] has the rules):
 //!
 //! - It never waits. The socket does not block, and [`QueuePair::poll_fd`] gives the worker a descriptor to sleep on.
 //! - It never loses a frame without counting it. A frame for which there is no packet stays in the socket; a frame that is
