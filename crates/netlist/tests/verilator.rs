@@ -28,6 +28,9 @@ fn together(seeds: std::ops::Range<u64>, optimized: bool) -> Design {
         let mut design = arbitrary::design(seed, size(seed));
         if optimized {
             passes::optimize(&mut design);
+            if seed % 2 == 1 {
+                passes::borrows(&mut design);
+            }
         }
         let mut ids = Vec::new();
         let top = design.top().unwrap().as_u32() as usize;
