@@ -123,44 +123,58 @@ fn stuck(mut design: Design, name: &str) -> Design {
 /// What is wrong is found: monitors and proofs can fail.
 #[test]
 fn faults_are_found() {
-    if Command::new("yosys").arg("-V").output().is_ok() {
-        for register in ["head", "tail", "stored", "valid"] {
-            assert!(prove(&stuck(super::fifo::tests::monitored(), register)).is_err(), "{register}");
-        }
-        assert!(prove(&stuck(super::arbiter::tests::monitored(), "mask")).is_err(), "mask");
-        for register in ["has_address", "answers", "address", "reads", "gives", "given"] {
-            assert!(prove(&stuck(super::registers::tests::monitored(), register)).is_err(), "{register}");
-        }
-        for register in ["inside", "holds", "held", "closes", "word_full"] {
-            assert!(prove(&stuck(super::xgmii::monitor::monitored(), register)).is_err(), "{register}");
-        }
-        for register in ["ready", "inside", "given", "bytes", "line", "lane3"] {
-            assert!(prove(&stuck(super::gmii::monitor::monitored(), register)).is_err(), "{register}");
-        }
-        for register in ["left", "before", "ended", "rest", "turn", "out", "is_end"] {
-            let broken = stuck(super::editor::monitor::monitored(), register);
-            assert!(ask(&broken, Some(CYCLES)).is_err(), "{register}");
-        }
-        for register in ["step", "padding", "left", "check", "is_last"] {
-            let broken = stuck(super::gmii::sent::monitored(), register);
-            assert!(ask(&broken, Some(FEWER_OF_OCTETS)).is_err(), "{register}");
-        }
-        for register in ["gap", "word", "planned_shift", "before"] {
-            let broken = stuck(super::xgmii::sent::monitored(), register);
-            assert!(ask(&broken, Some(CYCLES_OF_SENDING)).is_err(), "{register}");
-        }
-        for (discipline, register) in [
-            (None, "count1"),
-            (None, "ring1"),
-            (None, "filled0"),
-            (Some(Discipline::RoundRobin), "ring0"),
-            (Some(Discipline::Deficit), "given"),
-            (Some(Discipline::Deficit), "filled1"),
-            (Some(Discipline::Deficit), "looked_has"),
-            (Some(Discipline::Deficit), "compared_covered"),
-            (Some(Discipline::Deficit), "turn_passes"),
-            (Some(Discipline::Deficit), "age"),
-        ] {
+    find_faults(FAULTS_OF_A_BLOCK);
+}
+
+#[test]
+#[ignore = "minutes: cargo test -p millrace-netlist --lib -- --ignored"]
+fn all_faults_are_found() {
+    find_faults(usize::MAX);
+}
+
+/// So many faults of each block are tried in any case.
+const FAULTS_OF_A_BLOCK: usize = 2;
+
+/// Breaks each block by registers that are stuck, of these at most so many of each.
+fn find_faults(most: usize) {
+    if Command::new("yosys").arg("-V").output().is_err() {
+        return;
+    }
+    let some = |registers: &[&'static str]| registers.iter().copied().take(most).collect::<Vec<_>>();
+    for register in some(&["head", "tail", "stored", "valid"]) {
+        assert!(prove(&stuck(super::fifo::tests::monitored(), register)).is_err(), "{register}");
+    }
+    assert!(prove(&stuck(super::arbiter::tests::monitored(), "mask")).is_err(), "mask");
+    for register in some(&["has_address", "answers", "address", "reads", "gives", "given"]) {
+        assert!(prove(&stuck(super::registers::tests::monitored(), register)).is_err(), "{register}");
+    }
+    for register in some(&["inside", "holds", "held", "closes", "word_full"]) {
+        assert!(prove(&stuck(super::xgmii::monitor::monitored(), register)).is_err(), "{register}");
+    }
+    for register in some(&["ready", "inside", "given", "bytes", "line", "lane3"]) {
+        assert!(prove(&stuck(super::gmii::monitor::monitored(), register)).is_err(), "{register}");
+    }
+    for register in some(&["left", "before", "ended", "rest", "turn", "out", "is_end"]) {
+        let broken = stuck(super::editor::monitor::monitored(), register);
+        assert!(ask(&broken, Some(CYCLES)).is_err(), "{register}");
+    }
+    for register in some(&["step", "padding", "left", "check", "is_last"]) {
+        let broken = stuck(super::gmii::sent::monitored(), register);
+        assert!(ask(&broken, Some(FEWER_OF_OCTETS)).is_err(), "{register}");
+    }
+    for register in some(&["gap", "word", "planned_shift", "before"]) {
+        let broken = stuck(super::xgmii::sent::monitored(), register);
+        assert!(ask(&broken, Some(CYCLES_OF_SENDING)).is_err(), "{register}");
+    }
+    for (discipline, registers) in [
+        (None, &["count1", "ring1", "filled0"][..]),
+        (Some(Discipline::RoundRobin), &["ring0"]),
+        (
+            Some(Discipline::Deficit),
+            &["given", "filled1", "looked_has", "compared_covered", "turn_passes", "age"],
+        ),
+    ] {
+        for register in some(registers) {
             let broken = stuck(super::scheduler::tests::monitored(discipline), register);
             assert!(prove(&broken).is_err(), "{discipline:?} {register}");
         }
