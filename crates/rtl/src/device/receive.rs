@@ -293,9 +293,16 @@ impl Slots {
     fn new(m: &mut ModuleBuilder, shape: &Shape) -> Slots {
         let (current_register, current) = m.register("current", shape.slot_bits(), Some(0));
         let (there_register, is_there) = m.register("is_there", 1, Some(0));
-        let (release, keep) = (m.input("release", 1), m.input("keep", 1));
-        let slot = m.input("slot", shape.slot_bits());
-        let clones = shape.features.clones_egress.then(|| (m.input("more", 1), m.input("less", 1)));
+        // A cycle later, as it depends on whether a queue is full: a long way to the counts of slots. A copy takes more than a cycle from its
+        // queue to its end (`done`, which is told a cycle later too), so it is counted before it has left, and a slot stays in use meanwhile.
+        let mut told = |name: &str, width: u32, reset: Option<u128>| {
+            let value = m.input(name, width);
+            m.delayed(&format!("{name}_before"), value, reset)
+        };
+        let (release, keep) = (told("release", 1, Some(0)), told("keep", 1, Some(0)));
+        let clones =
+            shape.features.clones_egress.then(|| (told("more", 1, Some(0)), told("less", 1, Some(0))));
+        let slot = told("slot", shape.slot_bits(), None);
         let done = (0..shape.sides())
             .map(|port| {
                 let (done, slot) =

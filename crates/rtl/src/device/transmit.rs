@@ -56,9 +56,10 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
     let mode = m.input("mode", 2);
     m.connect(turns, "mode", mode);
     let counts: Vec<NodeId> = (0..shape.queues).map(|at| m.output_of(turns, &format!("count{at}"))).collect();
-    let count = m.choose(class, &counts);
     let most = if side == Side::Again { shape.places_again() } else { shape.depth };
-    let full = m.is(count, most.into());
+    // Compared before one is chosen: the class is there late.
+    let are_full: Vec<NodeId> = counts.iter().map(|count| m.is(*count, most.into())).collect();
+    let full = m.choose(class, &are_full);
     let room = m.not(full);
     let accepted = m.and(enqueue, room);
     m.output("accepted", accepted);
