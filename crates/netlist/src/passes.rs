@@ -2,8 +2,8 @@
 //!
 //! All work by building a module again with [`crate::ModuleBuilder`], whose rules fold and share, from those of its parts that an
 //! output depends on. `rebuild` does that; `registers` finds state that never changes or exists twice; `narrow` drops bits that
-//! nothing reads. `borrows` and `delay` are for fabrics with few inputs a lookup table and without shift registers, when a design is
-//! ready: they are no part of [`optimize`].
+//! nothing reads. `delay` is for fabrics without shift registers, and `borrows` for those on which synthesis makes more of a comparison than of a
+//! difference, when a design is ready: they are no part of [`optimize`].
 
 mod borrows;
 mod delay;
