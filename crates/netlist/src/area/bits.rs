@@ -9,7 +9,8 @@ use super::same::{Known, Same};
 use crate::sim::flatten::{Flat, Value};
 use crate::*;
 use cranelift_entity::EntityRef;
-use rustc_hash::FxHashMap;
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// A use of a gate: twice its number, and one more for the complement.
 pub(super) type Lit = u32;
@@ -76,7 +77,8 @@ pub(super) struct Product {
 }
 
 pub(super) struct Bits {
-    pub(super) gates: Vec<Gate>,
+    /// Each by its number.
+    pub(super) gates: IndexSet<Gate, FxBuildHasher>,
     /// The instance that a gate is first in.
     pub(super) owners: Vec<u32>,
     pub(super) registers: Vec<Cells>,
@@ -84,7 +86,6 @@ pub(super) struct Bits {
     pub(super) chains: Vec<Chain>,
     pub(super) products: Vec<Product>,
     pub(super) outputs: Vec<Lit>,
-    pub(super) known: FxHashMap<Gate, u32>,
     /// Inputs of a lookup table: comparisons of so few bits with a constant need no chain.
     inputs: u32,
     scope: u32,
@@ -92,6 +93,8 @@ pub(super) struct Bits {
 
 /// Gates are made again with what is known of registers so often.
 const ROUNDS: usize = 4;
+/// Where this part of them, or less, has gone, another round would find little.
+const FEW: usize = 64;
 /// Bits of all values together, above which no gates are made.
 pub(super) const MOST_BITS: u64 = 1 << 23;
 
@@ -103,26 +106,33 @@ impl Bits {
             return None;
         }
         let mut same = Same::default();
-        let mut bits = Bits::build(flat, inputs, &same);
+        let mut bits = Bits::build(flat, inputs, &same, 0);
         for _ in 0..ROUNDS {
             if !bits.find_same(flat, &mut same) {
                 break;
             }
-            bits = Bits::build(flat, inputs, &same);
+            let gates = bits.gates.len();
+            drop(bits);
+            bits = Bits::build(flat, inputs, &same, gates);
+            if gates - bits.gates.len().min(gates) < gates / FEW {
+                break;
+            }
         }
         Some(bits)
     }
 
-    fn build(flat: &Flat<'_>, inputs: u32, same: &Same) -> Bits {
+    /// With room for so many gates.
+    fn build(flat: &Flat<'_>, inputs: u32, same: &Same, gates: usize) -> Bits {
+        let mut all = IndexSet::with_capacity_and_hasher(gates, FxBuildHasher);
+        all.insert(Gate::Zero);
         let mut bits = Bits {
-            gates: vec![Gate::Zero],
+            gates: all,
             owners: vec![0],
             registers: Vec::new(),
             memories: Vec::new(),
             chains: Vec::new(),
             products: Vec::new(),
             outputs: Vec::new(),
-            known: FxHashMap::default(),
             inputs,
             scope: 0,
         };
@@ -229,13 +239,16 @@ impl Bits {
     }
 
     fn gate(&mut self, gate: Gate) -> Lit {
-        let next = self.gates.len() as u32;
-        let number = *self.known.entry(gate.clone()).or_insert(next);
-        if number == next {
-            self.gates.push(gate);
+        let (number, is_new) = self.gates.insert_full(gate);
+        if is_new {
             self.owners.push(self.scope);
         }
-        2 * number
+        2 * number as Lit
+    }
+
+    /// The number of the gate that gives a value from outside, if something uses it.
+    pub(super) fn number_of(&self, leaf: Leaf) -> Option<u32> {
+        self.gates.get_index_of(&Gate::Leaf(leaf)).map(|number| number as u32)
     }
 
     fn and(&mut self, parts: &[Lit]) -> Lit {

@@ -244,13 +244,13 @@ impl<'a> Live<'a> {
             }
             let leaf = |port: u32, bit: u32| {
                 let leaf = Leaf::Read { memory: number as u32, port, bit };
-                gates.known.get(&Gate::Leaf(leaf)).filter(|gate| self.uses[**gate as usize] > 0)
+                gates.number_of(leaf).filter(|gate| self.uses[*gate as usize] > 0)
             };
             let all =
                 (0..memory.reads.len() as u32).flat_map(|port| (0..memory.width).map(move |bit| (port, bit)));
             let registers: Option<Vec<(usize, usize)>> = all
                 .filter_map(|(port, bit)| leaf(port, bit))
-                .map(|gate| after.get(&(2 * gate)).copied().filter(|_| self.uses[*gate as usize] == 1))
+                .map(|gate| after.get(&(2 * gate)).copied().filter(|_| self.uses[gate as usize] == 1))
                 .collect();
             for (of, bit) in registers.into_iter().flatten() {
                 self.registers[of][bit] = false;
