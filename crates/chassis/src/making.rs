@@ -6,7 +6,7 @@ use crate::modes::Modes;
 use crate::pipeline::Pipeline;
 use millrace_compile::check_port;
 use millrace_dataplane::{
-    Attachment, BuildError, Cancel, EngineKind, Moment, Switch, SwitchConfig, SwitchError,
+    BuildError, Cancel, EngineKind, HardwareConfig, Moment, Switch, SwitchConfig, SwitchError,
 };
 use millrace_inputs::ProgramChains;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use tracing::warn;
 pub struct Making {
     /// What runs them.
     pub engine: EngineKind,
-    /// The hardware device that runs them in place of the engine; none: the engine.
-    pub device: Option<Attachment>,
+    /// Their hardware.
+    pub hardware: HardwareConfig,
     /// Whether they count the lookups of their tables.
     pub count_lookups: bool,
     /// The port number that means drop to them; none: as their architecture has it.
@@ -67,9 +67,9 @@ impl Making {
             let message = format!("a chain of plugins that the program asks for cannot be had: {error}");
             ProgramError::invalid(message)
         })?;
-        let device = self.device.clone();
+        let hardware = self.hardware.clone();
         let cancel = cancel.clone();
-        let config = SwitchConfig { engine, device, count_lookups, cancel, ..SwitchConfig::default() };
+        let config = SwitchConfig { engine, hardware, count_lookups, cancel, ..SwitchConfig::default() };
         let make = if at_once { Switch::successor } else { Switch::alongside };
         let mut switch =
             make(Arc::clone(&pipeline.program), config, &running.tables).map_err(|error| match error {

@@ -21,8 +21,8 @@ use millrace_pipeline::{Bits, Program};
 use millrace_rtl::device::{Counted, OWNER};
 use millrace_rtl::map::{Field, RegisterDevice};
 use millrace_rtl::{
-    DeviceOptions, Driver, DriverError, GROUPS, Groups, Hardware, NODES, Objects, SESSIONS, Session,
-    Sessions, TooMany,
+    Capacities, DeviceOptions, Driver, DriverError, GROUPS, Groups, Hardware, NODES, Objects, Options,
+    SESSIONS, Session, Sessions, TooMany,
 };
 use millrace_state::State;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -32,6 +32,15 @@ use std::time::{Duration, Instant};
 
 /// Between two looks at what control has written while nothing else happens.
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
+
+/// The hardware of programs, where some runs them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HardwareConfig {
+    /// What units of tables hold.
+    pub capacities: Arc<Capacities>,
+    /// The hardware device in place of engine and traffic manager; none: these.
+    pub device: Option<Attachment>,
+}
 
 /// A hardware device that a switch is to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,9 +100,13 @@ impl Attached {
         program: &Arc<Program>,
         state: &State,
         to: &Attachment,
+        capacities: &Capacities,
     ) -> Result<Attached, SwitchError> {
         let refused = |refusal: &dyn std::fmt::Display| SwitchError::Engine(refusal.to_string());
-        let hardware = Hardware::new(Arc::clone(program), to.options.stages());
+        let hardware = Hardware::new(
+            Arc::clone(program),
+            Options { capacities: capacities.clone(), ..to.options.stages() },
+        );
         let hardware = hardware.map_err(|refusal| refused(&refusal))?;
         let design = millrace_rtl::Device::new(&hardware, to.options.clone());
         let design = Arc::new(design.map_err(|refusal| refused(&refusal))?);

@@ -55,7 +55,7 @@ mod traffic;
 mod turns;
 mod worker;
 
-pub use attached::{Attachment, DeviceMoment, device_groups, device_sessions};
+pub use attached::{Attachment, DeviceMoment, HardwareConfig, device_groups, device_sessions};
 pub use budget::{DEFAULT_PACKET_MEMORY, MAX_BATCH_COPIES, MIN_PACKET_MEMORY};
 pub use burst::Output;
 pub use clock::{Clock, ClockError, ClockSpec, Followed};

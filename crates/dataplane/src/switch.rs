@@ -20,7 +20,7 @@ use crate::replicator::Replicator;
 use crate::requests::{self, QueueSetting, QueueWrite, Request};
 use crate::trace::Trace;
 use crate::traffic::Traffic;
-use crate::{Clock, DigestMessage, Mode, PortId, QueueError, Replication};
+use crate::{Clock, DigestMessage, HardwareConfig, Mode, PortId, QueueError, Replication};
 use millrace_engine::{Engine, EngineError, Engines, Sampler, Samples, Settings, Statistics};
 use millrace_frames::{Burst, Footprint};
 use millrace_pipeline::*;
@@ -150,6 +150,7 @@ impl Switch {
             count_lookups: config.count_lookups,
             by_class: config.queues.priorities > 1,
             cancel: config.cancel.clone(),
+            capacities: Arc::clone(&config.hardware.capacities),
         };
         let engines = with(
             &|state| Engines::new(config.engine, &settings, &config.compiler, &program, state),
@@ -159,7 +160,9 @@ impl Switch {
             return Err(SwitchError::Cancelled);
         }
         let engines = engines.map_err(SwitchError::of_engines)?;
-        let attached = config.device.as_ref().map(|to| Attached::new(&program, &state, to)).transpose()?;
+        let HardwareConfig { device, capacities } = &config.hardware;
+        let attached =
+            device.as_ref().map(|to| Attached::new(&program, &state, to, capacities)).transpose()?;
         let queues = Queues::new(config.queues).map_err(SwitchError::Queues)?;
         let ledger = Ledger { counters: Counters::of(&program), outcome: Outcome::default() };
         let mut switch = Switch {

@@ -61,7 +61,7 @@ impl Code {
         settings: &Settings,
         compiler: &Compiler,
     ) -> Result<Code, JitError> {
-        let Settings { count_lookups, by_class, cancel } = settings;
+        let Settings { count_lookups, by_class, cancel, .. } = settings;
         if cancel.is_cancelled() {
             return Err(JitError::Cancelled);
         }

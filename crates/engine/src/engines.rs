@@ -11,7 +11,7 @@ use millrace_jit::sampling::Sampler;
 use millrace_jit::{HAS_CODE_GENERATOR, JitError, Statistics};
 use millrace_midend::{Cancel, Site};
 use millrace_pipeline::{Program, Type};
-use millrace_rtl::Sim;
+use millrace_rtl::{Capacities, Sim};
 use millrace_state::State;
 use std::io;
 use std::sync::Arc;
@@ -73,6 +73,8 @@ pub struct Settings {
     pub by_class: bool,
     /// Whether somebody still waits for the switch.
     pub cancel: Cancel,
+    /// What units of tables hold where hardware is simulated.
+    pub capacities: Arc<Capacities>,
 }
 
 /// The engines of one switch. Compiled code works where there is some; the interpreter does else, and when somebody
@@ -102,18 +104,18 @@ impl Engines {
         program: &Arc<Program>,
         state: &mut State,
     ) -> Result<Engines, EngineError> {
-        let mut compile = || Code::new(program, state, settings, compiler).map(Box::new);
+        let simulated = |sim, state: &State| {
+            let engine = Simulated::new(program, state, sim, &settings.capacities)?;
+            Ok::<_, EngineError>(Box::new(engine) as Box<dyn Engine>)
+        };
+        let compile = |state: &mut State| Code::new(program, state, settings, compiler).map(Box::new);
         let mut engines = Engines::interpreted(program);
         match kind {
             EngineKind::Interp => {}
-            EngineKind::Rtl => {
-                engines.other = Some(Box::new(Simulated::new(program, state, Sim::InProcess)?))
-            }
-            EngineKind::Verilated => {
-                engines.other = Some(Box::new(Simulated::new(program, state, Sim::Verilator)?));
-            }
-            EngineKind::Jit => engines.code = Some(compile().map_err(failed)?),
-            EngineKind::Fastest => match compile() {
+            EngineKind::Rtl => engines.other = Some(simulated(Sim::InProcess, state)?),
+            EngineKind::Verilated => engines.other = Some(simulated(Sim::Verilator, state)?),
+            EngineKind::Jit => engines.code = Some(compile(state).map_err(failed)?),
+            EngineKind::Fastest => match compile(state) {
                 Ok(code) => engines.code = Some(code),
                 Err(error) => engines.without_code = Some(error.to_string()),
             },

@@ -5,7 +5,7 @@ use crate::{Context, Ended, Engine, EngineError, Stage};
 use millrace_interp::{Observer, World};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::{HeaderId, Program, SlotId};
-use millrace_rtl::{Frame, Hardware, Objects, Options, Part, Refusal, Running, Said, Sim};
+use millrace_rtl::{Capacities, Frame, Hardware, Objects, Options, Part, Refusal, Running, Said, Sim};
 use millrace_state::State;
 use std::sync::Arc;
 
@@ -21,9 +21,15 @@ impl Simulated {
     ///
     /// # Errors
     /// What hardware cannot do of it.
-    pub(crate) fn new(program: &Arc<Program>, state: &State, sim: Sim) -> Result<Simulated, EngineError> {
+    pub(crate) fn new(
+        program: &Arc<Program>,
+        state: &State,
+        sim: Sim,
+        capacities: &Capacities,
+    ) -> Result<Simulated, EngineError> {
         let refused = |refusal: Refusal| EngineError(refusal.to_string());
-        let hardware = Hardware::new(Arc::clone(program), Options::default()).map_err(refused)?;
+        let options = Options { capacities: capacities.clone(), ..Options::default() };
+        let hardware = Hardware::new(Arc::clone(program), options).map_err(refused)?;
         let capacities: Vec<_> = hardware.capacities().collect();
         let places: Vec<_> = hardware.places().collect();
         let hardware = hardware.simulate(sim).map_err(refused)?;

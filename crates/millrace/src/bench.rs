@@ -22,8 +22,12 @@ pub(crate) fn bench(args: &BenchArgs, findings: &mut Findings) -> Result<(), Fai
     let mut switches = Vec::new();
     let mut load_ms = None;
     for _ in 0..args.cores.max(1) {
-        let config =
-            SwitchConfig { clock: Clock::real(), engine: args.running.kind()?, ..SwitchConfig::default() };
+        let config = SwitchConfig {
+            clock: Clock::real(),
+            engine: args.running.kind()?,
+            hardware: args.running.hardware(Some(&program), None)?,
+            ..SwitchConfig::default()
+        };
         let mut switch = Switch::new(Arc::clone(&program), config).map_err(|error| failed(&error))?;
         if let Some(entries) = &args.entries {
             let start = Instant::now();

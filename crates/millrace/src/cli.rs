@@ -1,6 +1,7 @@
 //! The command line as it is written.
 
 use crate::attachment::HardwareArgs;
+use crate::capacity::CapacityArgs;
 use crate::chassis::ChassisCommand;
 use crate::cores::WorkerArgs;
 use crate::ctl::CtlCommand;
@@ -21,10 +22,14 @@ use crate::snmp::SnmpArgs;
 use crate::swap::SwapArgs;
 use crate::tc::TcCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use millrace_dataplane::{ClockSpec, DEFAULT_PACKET_MEMORY, EngineKind, MAX_WORKERS, QueueConfig};
+use millrace_dataplane::{
+    Attachment, ClockSpec, DEFAULT_PACKET_MEMORY, EngineKind, HardwareConfig, MAX_WORKERS, QueueConfig,
+};
 use millrace_drivers::{DEFAULT_CAPTURE_FILE, PortSpec};
 use millrace_listen::Address;
+use millrace_pipeline::Program;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A P4 switch: P4 source in, running switch out.
 #[derive(Debug, Parser)]
@@ -205,6 +210,8 @@ pub(crate) struct RunningArgs {
     /// What simulates the hardware of `--engine rtl`
     #[arg(long, value_enum, default_value_t = Simulator::InProcess)]
     pub(crate) sim: Simulator,
+    #[command(flatten)]
+    pub(crate) capacity: CapacityArgs,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -271,6 +278,16 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Refuses to say what hardware holds where there is none.
+    pub(crate) fn check_capacity(self, capacity: &CapacityArgs) -> Result<(), Failure> {
+        match matches!(self, Engine::Rtl | Engine::Device) || !capacity.is_given() {
+            true => Ok(()),
+            false => Err(Failure::Usage("--capacity is for --engine rtl and --engine device".into())),
+        }
+    }
+}
+
 impl RunningArgs {
     /// The engine of a command that can have a hardware device in its place: with one, the engine that is not asked for anything.
     pub(crate) fn kind_or_device(&self) -> Result<EngineKind, Failure> {
@@ -282,6 +299,20 @@ impl RunningArgs {
 
     pub(crate) fn kind(&self) -> Result<EngineKind, Failure> {
         self.engine.kind(self.sim)
+    }
+
+    /// The hardware of this program, or, without one, of any that comes later.
+    pub(crate) fn hardware(
+        &self,
+        program: Option<&Program>,
+        device: Option<Attachment>,
+    ) -> Result<HardwareConfig, Failure> {
+        self.engine.check_capacity(&self.capacity)?;
+        let capacities = match program {
+            Some(program) => self.capacity.of(program)?,
+            None => self.capacity.of_any(),
+        };
+        Ok(HardwareConfig { capacities: Arc::new(capacities), device })
     }
 }
 
@@ -642,6 +673,8 @@ pub(crate) struct TraceArgs {
     /// What runs the program
     #[arg(long, value_enum, default_value_t = Engine::Interp)]
     pub(crate) engine: Engine,
+    #[command(flatten)]
+    pub(crate) capacity: CapacityArgs,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,

@@ -22,7 +22,8 @@ const CAPTURES: [(PortId, &str, &[u8]); 2] = [
 
 pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure> {
     let program = load_text(PROGRAM_NAME, PROGRAM, findings)?.lower(findings)?;
-    let config = SwitchConfig { engine: args.running.kind()?, ..SwitchConfig::default() };
+    let hardware = args.running.hardware(Some(&program), None)?;
+    let config = SwitchConfig { engine: args.running.kind()?, hardware, ..SwitchConfig::default() };
     let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
     if let Err(refusals) = load(&mut switch, ENTRIES) {
         return Err(findings.refused(ENTRIES_NAME, ENTRIES, &refusals, "entry"));

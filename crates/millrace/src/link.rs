@@ -1,5 +1,6 @@
 //! `millrace link`: serves a hardware device or a simulated one over the host link, and reads and writes its registers.
 
+use crate::capacity::CapacityArgs;
 use crate::cli::SourceArgs;
 use crate::device_args::DeviceArgs;
 use crate::findings::{Failure, Findings};
@@ -13,8 +14,8 @@ use millrace_link::limits::MAX_WORDS;
 use millrace_link::{Client, Device, LinkError, Mapped, Server, Simulated};
 use millrace_listen::{Address, Admission, LINK};
 use millrace_pipeline::Bits;
-use millrace_rtl::Hardware;
 use millrace_rtl::map::{MapError, RegisterDevice, RegisterMap};
+use millrace_rtl::{Hardware, Options};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -46,6 +47,8 @@ enum What {
         source: Box<SourceArgs>,
         #[command(flatten)]
         shape: Box<DeviceArgs>,
+        #[command(flatten)]
+        capacity: Box<CapacityArgs>,
         /// Where to listen
         #[arg(long, value_name = "ADDR|PORT", default_value = "127.0.0.1:9561")]
         listen: Address,
@@ -107,12 +110,14 @@ fn assignment(text: &str) -> Result<(u32, u32), String> {
 /// `millrace link`.
 pub(crate) fn link(args: &LinkCommand, findings: &mut Findings) -> Result<(), Failure> {
     match &args.what {
-        What::Serve { uio, map, simulate, source, shape, listen, link_allow_remote } => {
-            if let (None, Some(option)) = (simulate, shape.given()) {
+        What::Serve { uio, map, simulate, source, shape, capacity, listen, link_allow_remote } => {
+            if let (None, Some(option)) =
+                (simulate, shape.given().or(capacity.is_given().then_some("--capacity")))
+            {
                 return Err(Failure::Usage(format!("{option} is for --simulate")));
             }
             let device: Box<dyn Device> = match (uio, simulate) {
-                (_, Some(program)) => Box::new(simulated(program, source, shape, findings)?),
+                (_, Some(program)) => Box::new(simulated(program, source, (shape, capacity), findings)?),
                 (Some(uio), None) => Box::new(Mapped::open(uio, *map).map_err(failed)?),
                 (None, None) => {
                     return Err(Failure::Usage("--uio or --simulate says which device".to_owned()));
@@ -170,13 +175,14 @@ fn failed(error: impl std::fmt::Display) -> Failure {
 fn simulated(
     program: &Path,
     source: &SourceArgs,
-    shape: &DeviceArgs,
+    (shape, capacity): (&DeviceArgs, &CapacityArgs),
     findings: &mut Findings,
 ) -> Result<Simulated, Failure> {
     let program = load_any(program, source, findings)?.program(findings)?;
     let progress = Progress::start(format!("making hardware of {}", program.name));
     let options = shape.options();
-    let hardware = Hardware::new(program, options.stages()).map_err(failed)?;
+    let capacities = capacity.of(&program)?;
+    let hardware = Hardware::new(program, Options { capacities, ..options.stages() }).map_err(failed)?;
     let device = millrace_rtl::Device::new(&hardware, options).map_err(failed)?;
     let simulated = Simulated::new(&device).map_err(failed)?;
     drop(progress);

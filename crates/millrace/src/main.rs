@@ -8,6 +8,7 @@ mod added_ports;
 mod attachment;
 mod bench;
 mod bounds;
+mod capacity;
 mod capture;
 mod captures;
 mod chassis;

@@ -1,5 +1,6 @@
 //! `millrace rtl`.
 
+use crate::capacity::CapacityArgs;
 use crate::device_args::DeviceArgs;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line};
@@ -10,18 +11,15 @@ use clap::{Args, ValueEnum};
 use millrace_netlist::Design;
 use millrace_netlist::area::Area;
 use millrace_netlist::verilog::{self, VerilogFile};
-use millrace_pipeline::{Profile, Program};
 use millrace_rtl::backplane::{self, Backplane, BackplaneOptions};
 use millrace_rtl::device::Link;
 use millrace_rtl::map::Bus;
 use millrace_rtl::phy::Phy;
-use millrace_rtl::tables::MAX_CAPACITY;
 use millrace_rtl::{
     AreaReport, Device, DeviceOptions, Hardware, Options, Part, Target, build_chassis, build_files,
     build_wrapper,
 };
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -37,10 +35,8 @@ pub(crate) struct RtlArgs {
     /// What the hardware is for: how long operations take, and the tools that constraints and scripts are written for
     #[arg(long, value_enum, default_value_t = TargetKind::Generic)]
     target: TargetKind,
-    /// How many entries the unit of a table holds, or members of groups those of a selector, if not as many as the program declares
-    /// up to 4096, or 512 for masks and several ranges
-    #[arg(long, value_name = "TABLE=N", value_parser = capacity)]
-    capacity: Vec<(String, u64)>,
+    #[command(flatten)]
+    capacity: CapacityArgs,
     /// Frames a second that every stage has to take, if not those of 64 bytes at 64 bits a cycle, or of all ports with GMII
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
     rate: Option<u64>,
@@ -113,38 +109,13 @@ impl TargetKind {
     }
 }
 
-/// `TABLE=N`.
-fn capacity(text: &str) -> Result<(String, u64), String> {
-    let (table, entries) = text.split_once('=').ok_or("a capacity is TABLE=N")?;
-    let entries: u64 = entries.parse().map_err(|_| format!("{entries} is no number of entries"))?;
-    match (1..=MAX_CAPACITY).contains(&entries) {
-        true => Ok((table.to_owned(), entries)),
-        false => Err(format!("a unit holds 1 to {MAX_CAPACITY} entries")),
-    }
-}
-
-/// The sizes that are asked for, each of something that the program has.
-fn capacities(args: &RtlArgs, program: &Program) -> Result<BTreeMap<String, u64>, Failure> {
-    let known = |name: &str| {
-        let is_selector = |profile: &Profile| profile.selector.is_some() && profile.name == name;
-        program.tables.values().any(|table| table.name == name) || program.profiles.values().any(is_selector)
-    };
-    match args.capacity.iter().find(|(name, _)| !known(name)) {
-        Some((name, _)) => {
-            let why = format!("--capacity: {} has no table or action selector {name}", program.name);
-            Err(Failure::Failed(why))
-        }
-        None => Ok(args.capacity.iter().cloned().collect()),
-    }
-}
-
 pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure> {
     if let (false, Some(option)) = (args.device, args.shape.given()) {
         return Err(Failure::Usage(format!("{option} is for --device")));
     }
     let program = load_any(&args.program.path, &args.program.source, findings)?.program(findings)?;
     let progress = Progress::start(format!("making hardware of {}", program.name));
-    let capacities = capacities(args, &program)?;
+    let capacities = args.capacity.of(&program)?;
     let options = args.shape.options();
     let period = args.period.unwrap_or(options.stages().period_ps);
     let hardware =

@@ -74,7 +74,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     privileges.give_up()?;
     let plugins = load_plugins(args, &program, &opener)?;
     let (packet_in, of_peer) = nanomsg::packet_in(&args.packet_in, &program, args.grpc.cpu_port)?;
-    let config = config(args, clock(args, &opener)?, &plugins)?;
+    let config = config(args, &program, clock(args, &opener)?, &plugins)?;
     let mut switch = make_switch(&name, program, config)?;
     let modes = mode::configure(args, &mut switch, &opener, findings)?;
     let OpenPorts { inputs, captures, mut ports, chains, requests } =
@@ -240,7 +240,15 @@ fn clock(args: &RunArgs, opener: &Opener) -> Result<Clock, Failure> {
     opened.map_err(|error| Failure::Failed(error.to_string()))
 }
 
-fn config(args: &RunArgs, clock: Clock, plugins: &plugins::Loaded) -> Result<SwitchConfig, Failure> {
+fn config(
+    args: &RunArgs,
+    program: &Program,
+    clock: Clock,
+    plugins: &plugins::Loaded,
+) -> Result<SwitchConfig, Failure> {
+    // Without a program nothing passes, until a controller brings one.
+    let program = args.program.is_some().then_some(program);
+    let device = attachment::of_run(args)?.filter(|_| program.is_some());
     let queues = QueueConfig {
         priorities: args.queues.priorities,
         depth: args.queues.queue_depth,
@@ -249,8 +257,7 @@ fn config(args: &RunArgs, clock: Clock, plugins: &plugins::Loaded) -> Result<Swi
     };
     Ok(SwitchConfig {
         engine: args.running.kind_or_device()?,
-        // Without a program nothing passes, until a controller brings one.
-        device: attachment::of_run(args)?.filter(|_| args.program.is_some()),
+        hardware: args.running.hardware(program, device)?,
         queues,
         count_lookups: args.metrics.metrics.is_some(),
         clock,
@@ -263,7 +270,7 @@ fn config(args: &RunArgs, clock: Clock, plugins: &plugins::Loaded) -> Result<Swi
 fn making(args: &RunArgs, chains: Option<ProgramChains>, modes: Modes) -> Result<Making, Failure> {
     Ok(Making {
         engine: args.running.kind_or_device()?,
-        device: attachment::of_run(args)?,
+        hardware: args.running.hardware(None, attachment::of_run(args)?)?,
         count_lookups: args.metrics.metrics.is_some(),
         drop_port: args.drop_port,
         chains,

@@ -51,7 +51,8 @@ fn test(
     };
     let engine = args.running.kind_or_device()?;
     let device = args.hardware.for_test(args.running.engine, test.ports())?;
-    let config = SwitchConfig { engine, device, ..SwitchConfig::default() };
+    let hardware = args.running.hardware(Some(program), device)?;
+    let config = SwitchConfig { engine, hardware, ..SwitchConfig::default() };
     let report =
         run(&text, &test, Arc::clone(program), config).map_err(|error| Failure::Failed(error.to_string()))?;
     for failure in &report.failures {

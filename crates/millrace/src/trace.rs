@@ -26,6 +26,7 @@ pub(crate) fn trace(args: &TraceArgs, findings: &mut Findings) -> Result<(), Fai
         (None, Some(running)) => running.program()?,
         (None, None) => return Err(Failure::Usage("a program is needed, or --from".into())),
     };
+    args.engine.check_capacity(&args.capacity)?;
     let config = SwitchConfig { engine: args.engine.kind(Simulator::InProcess)?, ..SwitchConfig::default() };
     let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
     if let Some(path) = &args.entries {
@@ -36,7 +37,11 @@ pub(crate) fn trace(args: &TraceArgs, findings: &mut Findings) -> Result<(), Fai
         load_text(&mut switch, Path::new(&running.name()), &state, findings)?;
     }
     let hardware = match args.engine {
-        Engine::Rtl => Some(Hardware::new(Arc::clone(switch.program()), Options::default())),
+        Engine::Rtl => {
+            let program = Arc::clone(switch.program());
+            let capacities = args.capacity.of(&program)?;
+            Some(Hardware::new(program, Options { capacities, ..Options::default() }))
+        }
         _ => None,
     };
     let report = hardware.transpose().map_err(|refusal| Failure::Failed(refusal.to_string()))?;

@@ -52,13 +52,37 @@ impl Part {
     }
 }
 
+/// How many entries the units of tables hold, and places those of action selectors, where it is not as many as are declared: by name, or
+/// by the end of it, which begins after a dot (`ipv4_lpm` is `RouterIngress.ipv4_lpm`, and every other table that is called so).
+pub type Capacities = BTreeMap<String, u64>;
+
+fn is_called(name: &str, asked: &str) -> bool {
+    name.strip_suffix(asked).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+}
+
+/// What was asked for of a name; the longest end of it that was given counts.
+fn capacity(capacities: &Capacities, name: &str) -> Option<u64> {
+    let given = capacities.iter().filter(|(asked, _)| is_called(name, asked));
+    given.max_by_key(|(asked, _)| asked.len()).map(|(_, entries)| *entries)
+}
+
+/// A name for which a program has no table or action selector.
+pub fn without_unit<'a>(capacities: &'a Capacities, program: &Program) -> Option<&'a str> {
+    let has_unit = |asked: &str| {
+        let is_selector = |profile: &Profile| profile.selector.is_some() && is_called(&profile.name, asked);
+        program.tables.values().any(|table| is_called(&table.name, asked))
+            || program.profiles.values().any(is_selector)
+    };
+    capacities.keys().map(String::as_str).find(|asked| !has_unit(asked))
+}
+
 /// How hardware is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The length of a cycle in picoseconds.
     pub period_ps: u32,
-    /// How many entries the units of tables hold, by the name of the table, where it is not what the table declares.
-    pub capacities: BTreeMap<String, u64>,
+    /// What units hold; those of tables that a program does not have are nothing to it.
+    pub capacities: Capacities,
     /// What it is for.
     pub target: Target,
 }
@@ -66,7 +90,7 @@ pub struct Options {
 impl Default for Options {
     /// 156.25 MHz, at which 64 bits a cycle are 10 Gbit/s.
     fn default() -> Options {
-        Options { period_ps: 6400, capacities: BTreeMap::new(), target: Target::default() }
+        Options { period_ps: 6400, capacities: Capacities::new(), target: Target::default() }
     }
 }
 
@@ -140,7 +164,7 @@ impl Hardware {
     /// # Errors
     /// What hardware cannot do of it.
     pub fn of_parts(program: Arc<Program>, options: Options, parts: &[Part]) -> Result<Hardware, Refusal> {
-        let capacity = |name: &str| options.capacities.get(name).copied();
+        let capacity = |name: &str| capacity(&options.capacities, name);
         let tables = program.tables.keys();
         let units: Vec<TableUnit> = tables.filter_map(|id| TableUnit::of(&program, id, capacity)).collect();
         let mut stages = Vec::new();

@@ -67,7 +67,7 @@ pub use build_files::{BuildFile, build_chassis, build_files, build_wrapper};
 pub use device::{Device, DeviceOptions};
 pub use driver::{Driver, DriverError, SoftwareAccess};
 pub use groups::{GROUPS, Groups, NODES, SESSIONS, Session, Sessions, TooMany};
-pub use hardware::{Hardware, Options, Part};
+pub use hardware::{Capacities, Hardware, Options, Part, without_unit};
 pub use model::Sim;
 pub use pair::Pair;
 pub use refusal::{Construct, Refusal};

@@ -1,7 +1,9 @@
 //! A switch with a whole simulated device (`--engine device`) next to the interpreter: the same frames leave by the same ports, the same
 //! drops are counted, and control reads the same counters, for random frames and entries that come and go.
 
-use millrace_dataplane::{Attachment, EngineKind, KnownPorts, LookupCounts, Switch, SwitchConfig};
+use millrace_dataplane::{
+    Attachment, EngineKind, HardwareConfig, KnownPorts, LookupCounts, Switch, SwitchConfig,
+};
 use millrace_differential::compile_path;
 use millrace_link::Place;
 use millrace_pipeline::arbitrary::Rng;
@@ -47,7 +49,8 @@ fn compare(name: &str, count: usize) {
     let options = DeviceOptions { ports: PORTS, width: 128, frame: 1024, ..DeviceOptions::default() };
     let mut switches = [None, Some(Attachment { place: Place::Simulated, options })].map(|device| {
         let ports = KnownPorts::Only((0..PORTS).collect());
-        let config = SwitchConfig { engine: EngineKind::Interp, device, ports, ..SwitchConfig::default() };
+        let hardware = HardwareConfig { device, ..HardwareConfig::default() };
+        let config = SwitchConfig { engine: EngineKind::Interp, hardware, ports, ..SwitchConfig::default() };
         Switch::new(Arc::clone(&program), config).unwrap()
     });
     assert!(switches[1].has_device() && !switches[0].has_device());

@@ -1,7 +1,7 @@
 //! How a switch is set up, and why it cannot be.
 
 use super::KnownPorts;
-use crate::{Attachment, Clock, QueueConfig, QueueError, Quotas};
+use crate::{Clock, HardwareConfig, QueueConfig, QueueError, Quotas};
 use millrace_engine::{Compiler, EngineError, EngineKind};
 use millrace_midend::Cancel;
 use millrace_state::{BuildError, PluginHost};
@@ -32,8 +32,8 @@ pub struct SwitchConfig {
     pub seed: u64,
     /// What runs the program.
     pub engine: EngineKind,
-    /// The hardware device in place of engine and traffic manager; none: these.
-    pub device: Option<Attachment>,
+    /// The hardware of programs.
+    pub hardware: HardwareConfig,
     /// Whether compiled code counts the lookups of tables. (The interpreter always does.)
     pub count_lookups: bool,
     /// Whether somebody still waits for the switch to be made. To be settled before it runs.
@@ -56,7 +56,7 @@ impl Default for SwitchConfig {
             clock: Clock::simulated(),
             seed: 0,
             engine: EngineKind::Interp,
-            device: None,
+            hardware: HardwareConfig::default(),
             count_lookups: false,
             cancel: Cancel::default(),
             plugins: None,

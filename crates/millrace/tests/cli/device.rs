@@ -20,6 +20,21 @@ fn tests_of_programs_pass_on_a_device() {
     }
 }
 
+/// A table takes as many entries as its unit was asked to hold.
+#[test]
+fn units_hold_what_they_are_asked_to() {
+    for engine in ["rtl", "device"] {
+        let test = ["stf", "programs/l2_switch.p4", "programs/l2_switch.stf", "--engine", engine];
+        let with = |capacity: &str| millrace(&[&test[..], &["--capacity", capacity]].concat());
+        let said = with("dmac=2");
+        assert!(said.code == 1 && said.err.contains("`dmac`: the table is full: it holds 2"), "{}", said.err);
+        // More than one that is not asked for anything.
+        assert_eq!(with("SwitchIngress.dmac=5000").code, 0);
+        assert!(with("mac=2").err.contains("l2_switch has no table or action selector mac"));
+        assert!(with("dmac=65537").err.contains("a unit holds 1 to 65536 entries"));
+    }
+}
+
 /// What leaves is what leaves another engine, with the same drops; the same each time.
 #[test]
 fn captures_go_through_a_device() {
@@ -79,6 +94,10 @@ fn what_a_device_cannot_do_is_refused_at_the_start() {
     for (args, why) in [
         (&["run", program, "-i", "0@null:-", "--device", "ports=2"][..], "--device is for --engine device"),
         (
+            &["run", program, "-i", "0@null:-", "--capacity", "dmac=2"],
+            "--capacity is for --engine rtl and --engine device",
+        ),
+        (
             &["stf", "--engine", "device", "--device-at", "1", program, "programs/l2_switch.stf"],
             "--device-at is for `run`",
         ),
@@ -102,17 +121,21 @@ fn a_served_device_is_of_the_program() {
     let folder = Folder::new("served-device");
     let copy = folder.path("other.p4");
     std::fs::copy(crate::common::root().join("programs/l2_switch.p4"), &copy).unwrap();
-    let shape = ["--ports", "2", "--width", "256"];
+    let shape = ["--ports", "2", "--width", "256", "--capacity", "dmac=64"];
     let serve = ["link", "serve", "--simulate", "programs/l2_switch.p4", "--listen", "0"];
     let mut server = Live::start(&[&serve[..], &shape].concat());
     let address = server.hears("host link: ").unwrap();
-    let run = |program: &str, words: &str| {
-        let args = ["run", program, "-i", "0@pcap:programs/demo/in0.pcap", "--engine", "device"];
-        millrace(&[&args[..], &["--device-at", &address, "--device", words]].concat())
+    let run = |words: &str, capacity: &str| {
+        let args =
+            ["run", "programs/l2_switch.p4", "-i", "0@pcap:programs/demo/in0.pcap", "--engine", "device"];
+        let to = ["--device-at", &address, "--device", words, "--capacity", capacity];
+        millrace(&[&args[..], &to].concat())
     };
-    let said = run("programs/l2_switch.p4", "ports=3,width=256");
-    assert!(said.code == 1 && said.err.contains("of another program"), "{}", said.err);
-    let said = run("programs/l2_switch.p4", "ports=2,width=256");
+    for (words, capacity) in [("ports=3,width=256", "dmac=64"), ("ports=2,width=256", "dmac=4096")] {
+        let said = run(words, capacity);
+        assert!(said.code == 1 && said.err.contains("of another program"), "{}", said.err);
+    }
+    let said = run("ports=2,width=256", "SwitchIngress.dmac=64");
     assert!(said.code == 1 && said.err.contains("captures"), "{}", said.err);
     let mut switch = Live::start(&[
         "run",
@@ -123,6 +146,8 @@ fn a_served_device_is_of_the_program() {
         &address,
         "--device",
         "ports=2,width=256",
+        "--capacity",
+        "dmac=64",
         "--thrift",
         "0",
     ]);

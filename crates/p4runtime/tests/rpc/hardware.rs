@@ -2,7 +2,7 @@
 
 use crate::common::{Client, Device, Names, exact, leaving, update};
 use millrace_chassis::Making;
-use millrace_dataplane::{Attachment, Cancel, DropReason, Request};
+use millrace_dataplane::{Attachment, Cancel, DropReason, HardwareConfig, Request};
 use millrace_link::{Place, Server, Simulated};
 use millrace_p4runtime::Listen;
 use millrace_p4runtime_api::v1::entity::Entity;
@@ -38,7 +38,8 @@ fn options() -> DeviceOptions {
 fn at(place: Place) -> Device {
     let listen = Listen { address: ([127, 0, 0, 1], 0).into(), tls: None, allow_plaintext: false };
     let device = Some(Attachment { place, options: options() });
-    Device::making(listen, Making { device, ..Making::default() }, CPU)
+    let hardware = HardwareConfig { device, ..HardwareConfig::default() };
+    Device::making(listen, Making { hardware, ..Making::default() }, CPU)
 }
 
 /// A device of the program that is served.

@@ -70,7 +70,10 @@ impl<E: fmt::Display> fmt::Display for MapError<E> {
                 RegisterMap::VERSION
             ),
             MapError::OtherProgram(cookie) => {
-                write!(f, "the device is of another program: cookie {cookie:#018x}")
+                write!(
+                    f,
+                    "the device is of another program, or has other ports or capacities: cookie {cookie:#018x}"
+                )
             }
             MapError::NoPort(number) => write!(f, "port {number} of the device has no such word"),
             MapError::Stuck => f.write_str("the device does not end what it was told to do"),

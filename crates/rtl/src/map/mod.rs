@@ -80,7 +80,7 @@ impl Field {
 pub struct RegisterMap {
     /// The name of the program.
     pub program: String,
-    /// A hash of the program and its ports, by which software knows that a device is of this program.
+    /// A hash of the program, its ports and the words of its tables, by which software knows that a device is of this program and of this shape.
     pub cookie: u64,
     /// What software reaches, each under its number here.
     pub ports: Vec<SoftwarePort>,
@@ -153,7 +153,9 @@ impl RegisterMap {
             let port = ports.iter().position(|port| port.object == *name && port.kind == PortKind::Table)?;
             Some(TableMap { port, kind: unit.kind.name(), areas: unit.areas() })
         };
-        let tables = units.iter().filter_map(table).collect();
+        let tables: Vec<TableMap> = units.iter().filter_map(table).collect();
+        // Words of as many bits may mean something else.
+        tables.iter().for_each(|table| take(&format!("{table:?}")));
         RegisterMap { program: program.name.clone(), cookie, ports, tables, names }
     }
 
