@@ -85,7 +85,7 @@ pub fn editor_moves(
 /// less one then; `stored` is what the memory gave for the last `word` with `read`, from the next cycle on until the next `read`.
 /// Outputs: `take`, when the next frame is started; `read` and `word`; `done`, with the last beat or in place of it if the frame has
 /// no bytes; the stream `m`, whose `tuser` says at the last beat that the frame is bad; `emits`, when a beat of the frame that was
-/// taken last is at the output from the next cycle on.
+/// taken last is at the output from the next cycle on; `moves_on`, when `word` is another one from the next cycle on.
 ///
 /// The old bytes move by their lanes and by words, so each beat but its first `emitted_bytes` is made of two words, which
 /// are turned by so many *lanes*: the last bytes of the one before, then the first of this one. The memory is read a word a cycle; a
@@ -227,6 +227,7 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     m.output("word", address);
     m.output("done", finish);
     m.output("emits", emits);
+    m.output("moves_on", moves);
     let out = m.bits_beat(StreamShape::frames(shape.data, 1), out_bits);
     m.drive_stream(&output, &out, out_valid);
 }

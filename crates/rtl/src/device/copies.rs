@@ -230,9 +230,10 @@ pub(super) fn choose(
     }
     let moves = m.and(fate.header.valid, moves);
     if let Some((member, _)) = of {
-        count_copies(m, (member.register, member.next, by_group), moves, last);
+        count_copies(m, (member.made, 0, by_group), moves, last);
+        count_copies(m, (member.with_this, 1, by_group), moves, last);
     }
-    count_copies(m, (of_set.register, of_set.next, by_set), moves, last);
+    count_copies(m, ((of_set.register, of_set.next), 0, by_set), moves, last);
     if let Some(turn) = turn {
         turn.connect(m, moves, last);
     }
@@ -288,17 +289,17 @@ pub(super) fn make(top: &mut Top<'_>, fate: &Fate, choice: &Choice, node: Option
     Copy { header, reason, port: number, is_port, class, last, emitted, given, starts, kept, clone, most }
 }
 
-/// What counts the copies of a frame: a register, its next value, and whether it counts this copy.
+/// What counts the copies of a frame: a register with its next value, what it begins with, and whether it counts this copy.
 fn count_copies(
     m: &mut ModuleBuilder,
-    (register, next, own): (RegisterId, NodeId, NodeId),
+    ((register, next), first, own): ((RegisterId, NodeId), u128, NodeId),
     moves: NodeId,
     last: NodeId,
 ) {
     let goes_on = m.not(last);
-    let zero = m.number(m.width(next), 0);
+    let first = m.number(m.width(next), first);
     let counts = m.and(own, goes_on);
-    let value = m.mux(counts, next, zero);
+    let value = m.mux(counts, next, first);
     m.set_next(register, value);
     m.set_enable(register, moves);
 }

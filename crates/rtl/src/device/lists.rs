@@ -55,9 +55,9 @@ impl Lists {
 pub(super) struct Member {
     pub(super) reason: NodeId,
     pub(super) last: NodeId,
-    /// Copies of the frame that are made.
-    pub(super) register: RegisterId,
-    pub(super) next: NodeId,
+    /// Copies of the frame that are made, and those with this one.
+    pub(super) made: (RegisterId, NodeId),
+    pub(super) with_this: (RegisterId, NodeId),
     /// The word of its node.
     place: NodeId,
 }
@@ -202,7 +202,9 @@ fn coming(
 /// The copy of a list whose turn it is: of a group, whose word is given, or of a session.
 fn member(m: &mut ModuleBuilder, fate: &Fate, word: NodeId, turn: Option<&Turn>) -> Member {
     let node_bits = address_width(NODES);
-    let (register, at) = m.register("copies_made", node_bits + 1, Some(0));
+    // In a register too, as what is compared with it decides about all places before.
+    let (made, at) = m.register("copies_made", node_bits + 1, Some(0));
+    let (with_this, number) = m.register("copies_with_this", node_bits + 1, Some(1));
     let exists = m.bit(word, 2 * node_bits + 1);
     let list = m.slice(word, 0, 2 * node_bits + 1);
     let word = turn.map_or(list, |turn| m.mux(turn.by_list, turn.list, list));
@@ -214,16 +216,16 @@ fn member(m: &mut ModuleBuilder, fate: &Fate, word: NodeId, turn: Option<&Turn>)
     let exists = m.and(exists, inside);
     let offset = m.slice(at, 0, node_bits);
     let place = m.add(first, offset);
-    let next = m.add_number(at, 1);
+    let next = m.add_number(number, 1);
     let empty = m.is(count, 0);
     let (no_group, no_copy) =
         (m.number(4, Reason::NoMulticastGroup as u128), m.number(4, Reason::EmptyMulticastGroup as u128));
     let fine = m.number(4, 0);
     let reason = m.mux(empty, no_copy, fine);
     let reason = m.mux(exists, reason, no_group);
-    let ends = m.le(count, next);
+    let ends = m.le(count, number);
     let absent = m.not(exists);
     let of_group = m.or(ends, absent);
     let last = turn.map_or(of_group, |turn| m.mux(turn.by_list, ends, of_group));
-    Member { reason, last, register, next, place }
+    Member { reason, last, made: (made, number), with_this: (with_this, next), place }
 }

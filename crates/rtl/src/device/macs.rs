@@ -2,11 +2,14 @@
 
 use super::control::Control;
 use super::shape::Shape;
-use millrace_netlist::blocks::{RECEIVE_COUNTERS, TRANSMIT_COUNTERS};
-use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
+use millrace_netlist::blocks::{RECEIVE_COUNTERS, TRANSMIT_COUNTERS, register_slice};
+use millrace_netlist::{Beat, Design, InstanceId, ModuleBuilder, NodeId, StreamShape};
 
 /// Connects each port with a MAC, if the link has some. All run with the clock of the device, so a frame comes without pauses as fast as it
 /// leaves, and what leaves while it comes never has to wait for its next word.
+///
+/// Where a link [has slack](super::Link::has_slack), the verdict about a frame (check sequence, length) does not reach the slots of the
+/// receiving side within the cycle in which it is made, nor does the ready of the sending half reach the memory of frames.
 pub(super) fn connect(
     m: &mut ModuleBuilder,
     design: &mut Design,
@@ -16,6 +19,7 @@ pub(super) fn connect(
 ) {
     // With the check sequence.
     let Some(halves) = shape.link.mac(design, shape.width, shape.frame + 4) else { return };
+    let frames = StreamShape::frames(shape.width, 1);
     for (port, (receive, send)) in receives.iter().zip(sends).enumerate() {
         let known = shape.numbers[port];
         let from = m.instance(design, halves.0, &format!("mac{port}_receive"));
@@ -30,7 +34,10 @@ pub(super) fn connect(
         }
         let enable = m.bit(up, port as u32);
         m.connect(from, "enable", enable);
-        let (beat, valid) = m.stream_from(from, "m");
+        let (mut beat, mut valid) = m.stream_from(from, "m");
+        if shape.link.has_slack() {
+            (beat, valid) = later(m, frames, &format!("mac{port}"), (&beat, valid));
+        }
         m.connect_stream(*receive, "s", &beat, valid);
         let ready = m.ready_of(*receive, "s");
         m.connect_ready(from, "m", ready);
@@ -39,10 +46,14 @@ pub(super) fn connect(
             control.shows(&format!("port{known}.rx_mac_{name}"), count);
         }
         let to = m.instance(design, halves.1, &format!("mac{port}_transmit"));
-        let (beat, valid) = m.stream_from(*send, "m");
-        m.connect_stream(to, "s", &beat, valid);
-        let ready = m.ready_of(to, "s");
-        m.connect_ready(*send, "m", ready);
+        let mut sends = *send;
+        if shape.link.has_slack() {
+            let slice = register_slice(design, frames);
+            let slice = m.instance(design, slice, &format!("mac{port}_slice"));
+            connect_streams(m, sends, slice);
+            sends = slice;
+        }
+        connect_streams(m, sends, to);
         for name in shape.link.transmits() {
             let value = m.output_of(to, name);
             m.output(&format!("tx{port}_{name}"), value);
@@ -52,4 +63,25 @@ pub(super) fn connect(
             control.shows(&format!("port{known}.tx_mac_{name}"), count);
         }
     }
+}
+
+/// The stream `m` of one instance is the stream `s` of another.
+fn connect_streams(m: &mut ModuleBuilder, from: InstanceId, to: InstanceId) {
+    let (beat, valid) = m.stream_from(from, "m");
+    m.connect_stream(to, "s", &beat, valid);
+    let ready = m.ready_of(to, "s");
+    m.connect_ready(from, "m", ready);
+}
+
+/// A stream that does not wait, a cycle later.
+fn later(
+    m: &mut ModuleBuilder,
+    shape: StreamShape,
+    name: &str,
+    (beat, valid): (&Beat, NodeId),
+) -> (Beat, NodeId) {
+    let bits = m.beat_bits(beat);
+    let bits = m.delayed(&format!("{name}_beat"), bits, None);
+    let valid = m.delayed(&format!("{name}_valid"), valid, Some(0));
+    (m.bits_beat(shape, bits), valid)
 }

@@ -88,6 +88,12 @@ impl Link {
         self != Link::Stream
     }
 
+    /// Whether a beat of a port lasts for eight cycles and more. Then the sides of a port have registers more than where a beat comes in each
+    /// cycle: the longest paths end in them, and a frame is later by a few cycles of the many that a beat takes.
+    pub(super) fn has_slack(self) -> bool {
+        self == Link::Gmii
+    }
+
     /// The signals of the link to a MAC, each with its width.
     pub fn receives(self) -> &'static [(&'static str, u32)] {
         match self {

@@ -57,11 +57,13 @@ impl PartsLatency {
         let macs = match shape.link {
             Link::Stream => 0,
             Link::Xgmii => 7,
-            // Preamble, the bytes of a beat, the check sequence that may be there; two before the preamble of the other side.
-            Link::Gmii => bytes + 15,
+            // Preamble, the bytes of a beat, the check sequence that may be there; two before the preamble of the other side; a register on either
+            // side of the MACs.
+            Link::Gmii => bytes + 17,
         };
         let window = shape.link.cycles((shape.window_words() - 1) * bytes, shape.width) + 2;
-        PartsLatency { macs, window, ingress, copies: 1, egress, transmit: 5 }
+        let transmit = if shape.link.has_slack() { 7 } else { 5 };
+        PartsLatency { macs, window, ingress, copies: 1, egress, transmit }
     }
 
     /// From the first beat of a frame to its first beat at the other side, if the frame is as long as the window.

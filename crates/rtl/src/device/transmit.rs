@@ -57,14 +57,8 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
     m.connect(turns, "mode", mode);
     let counts: Vec<NodeId> = (0..shape.queues).map(|at| m.output_of(turns, &format!("count{at}"))).collect();
     let most = if side == Side::Again { shape.places_again() } else { shape.depth };
-    // Compared before one is chosen: the class is there late.
-    let are_full: Vec<NodeId> = counts.iter().map(|count| m.is(*count, most.into())).collect();
-    let full = m.choose(class, &are_full);
-    let room = m.not(full);
-    let accepted = m.and(enqueue, room);
-    m.output("accepted", accepted);
-    let refused = m.and(enqueue, full);
-    counter(&mut m, "full", refused);
+    let enqueue = accept(&mut m, shape, &counts, most, Copies { comes: enqueue, class, bytes, entry });
+    let Copies { comes: accepted, class, bytes, entry } = enqueue;
     m.connect(turns, "enqueue", accepted);
     m.connect(turns, "class", class);
     let (valid, choice) = (m.output_of(turns, "valid"), m.output_of(turns, "choice"));
@@ -135,6 +129,44 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
     }
     send(&mut m, shape, (edits, take), (&fields, &fetched_fields), &output);
     design.add(m.finish())
+}
+
+/// What comes to the queues.
+struct Copies {
+    comes: NodeId,
+    class: NodeId,
+    bytes: NodeId,
+    entry: Vec<NodeId>,
+}
+
+/// What of it is queued: what finds room in its queue, which the output `accepted` says. Where the link has slack that is queued a cycle
+/// later, so that what says where a copy goes, whether there is room, and the order of turns are not in one cycle.
+fn accept(m: &mut ModuleBuilder, shape: &Shape, counts: &[NodeId], most: u32, copies: Copies) -> Copies {
+    // Compared before one is chosen: the class is there late.
+    let mut are_full: Vec<NodeId> = counts.iter().map(|count| m.is(*count, most.into())).collect();
+    let on_its_way = shape.link.has_slack().then(|| {
+        let accepted = m.register("accepted_before", 1, Some(0));
+        (accepted, m.delayed("class_before", copies.class, None))
+    });
+    if let Some(((_, accepted), class)) = on_its_way {
+        for (at, (full, count)) in (0..).zip(are_full.iter_mut().zip(counts)) {
+            let (own, last_place) = (m.is(class, at), m.is(*count, u128::from(most - 1)));
+            let fills = m.all(&[accepted, own, last_place]);
+            *full = m.or(*full, fills);
+        }
+    }
+    let full = m.choose(copies.class, &are_full);
+    let room = m.not(full);
+    let accepted = m.and(copies.comes, room);
+    m.output("accepted", accepted);
+    let refused = m.and(copies.comes, full);
+    counter(m, "full", refused);
+    let Some(((register, comes), class)) = on_its_way else { return Copies { comes: accepted, ..copies } };
+    m.set_next(register, accepted);
+    let bytes = m.delayed("bytes_before", copies.bytes, None);
+    let mut before = |(at, part): (usize, &NodeId)| m.delayed(&format!("entry_before{at}"), *part, None);
+    let entry = copies.entry.iter().enumerate().map(&mut before).collect();
+    Copies { comes, class, bytes, entry }
 }
 
 /// Whether the next frame is fetched, while one is sent, and whether it was. When the editor takes it the place is free in the next cycle,
@@ -234,6 +266,16 @@ fn read(m: &mut ModuleBuilder, shape: &Shape, edits: InstanceId, (input, slot): 
         let enable = m.and(reads, own);
         m.output(&format!("read{port}"), enable);
     }
+    // With slack what is known of a word counts a cycle later, if it is still about this word.
+    let moves_on = m.output_of(edits, "moves_on");
+    let stands = shape.link.has_slack().then(|| {
+        let stands = m.not(moves_on);
+        m.delayed("word_stands", stands, Some(0))
+    });
+    let known = |m: &mut ModuleBuilder, name: &str, value: NodeId| match stands {
+        Some(_) => m.delayed(name, value, None),
+        None => value,
+    };
     let (written, writing) = (m.choose(input, &written), m.choose(input, &writing));
     let flags: Vec<NodeId> = (0..shape.slots).map(|at| m.bit(writing, at)).collect();
     let comes = m.choose(slot, &flags);
@@ -241,6 +283,8 @@ fn read(m: &mut ModuleBuilder, shape: &Shape, edits: InstanceId, (input, slot): 
     let wide = m.resize(word, shape.word_bits() + 1);
     let there = m.lt(wide, written);
     let available = m.or(whole, there);
+    let available = known(m, "word_available", available);
+    let available = stands.map_or(available, |stands| m.and(stands, available));
     m.connect(edits, "available", available);
     // A frame that still comes has not ended: its last word can be read when it is whole.
     let last_word = m.choose(input, &last_words);
@@ -248,6 +292,7 @@ fn read(m: &mut ModuleBuilder, shape: &Shape, edits: InstanceId, (input, slot): 
     let last_word = m.slice(last_word, shape.lane_bits(), shape.word_bits());
     let is_last = m.eq(word, last_word);
     let ends = m.and(whole, is_last);
+    let (ends, less) = (known(m, "word_ends", ends), known(m, "word_less", less));
     m.connect(edits, "ends", ends);
     m.connect(edits, "less", less);
     let stored = m.choose(input, &data);

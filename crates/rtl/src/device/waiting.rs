@@ -32,6 +32,10 @@ impl Queue {
     /// A word is put after the others, and the oldest goes.
     pub(super) fn connect(&self, m: &mut ModuleBuilder, (push, word): (NodeId, NodeId), pop: NodeId) {
         m.write(self.memory, push, self.tail.1, word);
+        self.move_on(m, push, pop);
+    }
+
+    fn move_on(&self, m: &mut ModuleBuilder, push: NodeId, pop: NodeId) {
         for ((register, at), moves) in [(self.head, pop), (self.tail, push)] {
             let next = m.add_number(at, 1);
             m.set_next(register, next);
@@ -104,9 +108,11 @@ impl Waiting {
         self.incoming.clone().parts().into_iter().map(|part| m.width(*part)).collect()
     }
 
-    /// The frame that comes waits, and the oldest goes.
+    /// The frame that comes waits, and the oldest goes. Its word is written also where it does not wait, as that is known late: there is
+    /// room, and what is not counted is written again.
     pub(super) fn connect(self, m: &mut ModuleBuilder, push: NodeId, pop: NodeId) {
-        self.queue.connect(m, (push, self.word), pop);
+        m.write(self.queue.memory, self.comes, self.queue.tail.1, self.word);
+        self.queue.move_on(m, push, pop);
     }
 }
 
