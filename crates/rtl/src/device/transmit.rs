@@ -57,8 +57,8 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
     m.connect(turns, "mode", mode);
     let counts: Vec<NodeId> = (0..shape.queues).map(|at| m.output_of(turns, &format!("count{at}"))).collect();
     let most = if side == Side::Again { shape.places_again() } else { shape.depth };
-    let enqueue = accept(&mut m, shape, &counts, most, Copies { comes: enqueue, class, bytes, entry });
-    let Copies { comes: accepted, class, bytes, entry } = enqueue;
+    let enqueue = accept(&mut m, shape, &counts, most, Arriving { comes: enqueue, class, bytes, entry });
+    let Arriving { comes: accepted, class, bytes, entry } = enqueue;
     m.connect(turns, "enqueue", accepted);
     m.connect(turns, "class", class);
     let (valid, choice) = (m.output_of(turns, "valid"), m.output_of(turns, "choice"));
@@ -132,7 +132,7 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
 }
 
 /// What comes to the queues.
-struct Copies {
+struct Arriving {
     comes: NodeId,
     class: NodeId,
     bytes: NodeId,
@@ -141,12 +141,18 @@ struct Copies {
 
 /// What of it is queued: what finds room in its queue, which the output `accepted` says. Where the link has slack that is queued a cycle
 /// later, so that what says where a copy goes, whether there is room, and the order of turns are not in one cycle.
-fn accept(m: &mut ModuleBuilder, shape: &Shape, counts: &[NodeId], most: u32, copies: Copies) -> Copies {
+fn accept(
+    m: &mut ModuleBuilder,
+    shape: &Shape,
+    counts: &[NodeId],
+    most: u32,
+    arriving: Arriving,
+) -> Arriving {
     // Compared before one is chosen: the class is there late.
     let mut are_full: Vec<NodeId> = counts.iter().map(|count| m.is(*count, most.into())).collect();
     let on_its_way = shape.link.has_slack().then(|| {
         let accepted = m.register("accepted_before", 1, Some(0));
-        (accepted, m.delayed("class_before", copies.class, None))
+        (accepted, m.delayed("class_before", arriving.class, None))
     });
     if let Some(((_, accepted), class)) = on_its_way {
         for (at, (full, count)) in (0..).zip(are_full.iter_mut().zip(counts)) {
@@ -155,18 +161,20 @@ fn accept(m: &mut ModuleBuilder, shape: &Shape, counts: &[NodeId], most: u32, co
             *full = m.or(*full, fills);
         }
     }
-    let full = m.choose(copies.class, &are_full);
+    let full = m.choose(arriving.class, &are_full);
     let room = m.not(full);
-    let accepted = m.and(copies.comes, room);
+    let accepted = m.and(arriving.comes, room);
     m.output("accepted", accepted);
-    let refused = m.and(copies.comes, full);
+    let refused = m.and(arriving.comes, full);
     counter(m, "full", refused);
-    let Some(((register, comes), class)) = on_its_way else { return Copies { comes: accepted, ..copies } };
+    let Some(((register, comes), class)) = on_its_way else {
+        return Arriving { comes: accepted, ..arriving };
+    };
     m.set_next(register, accepted);
-    let bytes = m.delayed("bytes_before", copies.bytes, None);
+    let bytes = m.delayed("bytes_before", arriving.bytes, None);
     let mut before = |(at, part): (usize, &NodeId)| m.delayed(&format!("entry_before{at}"), *part, None);
-    let entry = copies.entry.iter().enumerate().map(&mut before).collect();
-    Copies { comes, class, bytes, entry }
+    let entry = arriving.entry.iter().enumerate().map(&mut before).collect();
+    Arriving { comes, class, bytes, entry }
 }
 
 /// Whether the next frame is fetched, while one is sent, and whether it was. When the editor takes it the place is free in the next cycle,
