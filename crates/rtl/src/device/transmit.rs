@@ -172,8 +172,8 @@ fn accept(
     };
     m.set_next(register, accepted);
     let bytes = m.delayed("bytes_before", arriving.bytes, None);
-    let mut before = |(at, part): (usize, &NodeId)| m.delayed(&format!("entry_before{at}"), *part, None);
-    let entry = arriving.entry.iter().enumerate().map(&mut before).collect();
+    let parts = arriving.entry.iter().enumerate();
+    let entry = parts.map(|(at, part)| m.delayed(&format!("entry_before{at}"), *part, None)).collect();
     Arriving { comes, class, bytes, entry }
 }
 
