@@ -93,7 +93,7 @@ pub(super) struct Bits {
 
 /// Gates are made again with what is known of registers so often.
 const ROUNDS: usize = 4;
-/// Where this part of them, or less, has gone, another round would find little.
+/// Where fewer than one in so many of them has gone, another round would find little.
 const FEW: usize = 64;
 /// Bits of all values together, above which no gates are made.
 pub(super) const MOST_BITS: u64 = 1 << 23;
@@ -114,7 +114,7 @@ impl Bits {
             let gates = bits.gates.len();
             drop(bits);
             bits = Bits::build(flat, inputs, &same, gates);
-            if gates - bits.gates.len().min(gates) < gates / FEW {
+            if gates.saturating_sub(bits.gates.len()) < gates / FEW {
                 break;
             }
         }

@@ -110,6 +110,18 @@ impl ModuleBuilder {
         self.connect(instance, &format!("{stream}_tvalid"), valid);
     }
 
+    /// An outgoing stream of one instance is an incoming stream of another.
+    ///
+    /// # Panics
+    /// A module has no such stream, or the beat lacks a signal of the other.
+    #[track_caller]
+    pub fn connect_streams(&mut self, (from, out): (InstanceId, &str), (to, into): (InstanceId, &str)) {
+        let (beat, valid) = self.stream_from(from, out);
+        self.connect_stream(to, into, &beat, valid);
+        let ready = self.ready_of(to, into);
+        self.connect_ready(from, out, ready);
+    }
+
     /// Whether an instance takes a beat of an incoming stream.
     ///
     /// # Panics

@@ -451,10 +451,7 @@ impl Building<'_> {
                     let taken = self.if_room(room_there, taken);
                     self.m.connect_ready(room, "m", taken);
                 }
-                let (beat, valid) = self.m.stream_from(merge, "m");
-                self.m.connect_stream(instance, &stream, &beat, valid);
-                let taken = self.m.ready_of(instance, &stream);
-                self.m.connect_ready(merge, "m", taken);
+                self.m.connect_streams((merge, "m"), (instance, &stream));
             }
         }
     }

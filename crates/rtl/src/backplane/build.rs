@@ -184,10 +184,7 @@ impl Top<'_> {
         let ready = m.ready_of(gate, "s");
         m.set_ready(&input, ready);
         let slice = m.instance(self.design, self.modules.slice, &format!("leaving{place}"));
-        let (beat, valid) = m.stream_from(gate, "m");
-        m.connect_stream(slice, "s", &beat, valid);
-        let ready = m.ready_of(slice, "s");
-        m.connect_ready(gate, "m", ready);
+        m.connect_streams((gate, "m"), (slice, "s"));
         let cut = m.output_of(gate, "cut");
         counter(m, &format!("slot{slot}_tx{port}_cut"), cut);
         let flow = m.stream_from(slice, "m");
@@ -264,10 +261,7 @@ impl Top<'_> {
             m.set_ready(&input, ready);
         } else {
             let link = lines[line as usize];
-            let (beat, valid) = m.stream_from(link, "m");
-            m.connect_stream(of, "s", &beat, valid);
-            let ready = m.ready_of(of, "s");
-            m.connect_ready(link, "m", ready);
+            m.connect_streams((link, "m"), (of, "s"));
             let from = m.output_of(link, "from");
             let bits = place_bits(&self.options);
             let choices: Vec<(NodeId, NodeId)> = (0..self.options.places())
@@ -295,10 +289,7 @@ impl Top<'_> {
         m.connect(of, "may", all);
         let gate = m.instance(self.design, self.modules.gate_in, &format!("gate_in{place}"));
         m.connect(gate, "closed", self.slots[slot as usize].closed);
-        let (beat, valid) = m.stream_from(of, "m");
-        m.connect_stream(gate, "s", &beat, valid);
-        let ready = m.ready_of(gate, "s");
-        m.connect_ready(of, "m", ready);
+        m.connect_streams((of, "m"), (gate, "s"));
         let output = m.output_stream(&format!("slot{slot}_rx{port}"), self.shape);
         let (beat, valid) = m.stream_from(gate, "m");
         m.drive_stream(&output, &beat, valid);
@@ -335,10 +326,7 @@ impl Top<'_> {
     fn sliced(&mut self, name: &str, of: InstanceId, output: &OutStream) {
         let m = &mut self.m;
         let slice = m.instance(self.design, self.modules.slice, name);
-        let (beat, valid) = m.stream_from(of, "m");
-        m.connect_stream(slice, "s", &beat, valid);
-        let ready = m.ready_of(slice, "s");
-        m.connect_ready(of, "m", ready);
+        m.connect_streams((of, "m"), (slice, "s"));
         let (beat, valid) = m.stream_from(slice, "m");
         m.drive_stream(output, &beat, valid);
         m.connect_ready(slice, "m", output.ready);

@@ -50,10 +50,10 @@ pub(super) fn connect(
         if shape.link.has_slack() {
             let slice = register_slice(design, frames);
             let slice = m.instance(design, slice, &format!("mac{port}_slice"));
-            connect_streams(m, sends, slice);
+            m.connect_streams((sends, "m"), (slice, "s"));
             sends = slice;
         }
-        connect_streams(m, sends, to);
+        m.connect_streams((sends, "m"), (to, "s"));
         for name in shape.link.transmits() {
             let value = m.output_of(to, name);
             m.output(&format!("tx{port}_{name}"), value);
@@ -63,14 +63,6 @@ pub(super) fn connect(
             control.shows(&format!("port{known}.tx_mac_{name}"), count);
         }
     }
-}
-
-/// The stream `m` of one instance is the stream `s` of another.
-fn connect_streams(m: &mut ModuleBuilder, from: InstanceId, to: InstanceId) {
-    let (beat, valid) = m.stream_from(from, "m");
-    m.connect_stream(to, "s", &beat, valid);
-    let ready = m.ready_of(to, "s");
-    m.connect_ready(from, "m", ready);
 }
 
 /// A stream that does not wait, a cycle later.

@@ -275,14 +275,14 @@ fn read(m: &mut ModuleBuilder, shape: &Shape, edits: InstanceId, (input, slot): 
         m.output(&format!("read{port}"), enable);
     }
     // With slack what is known of a word counts a cycle later, if it is still about this word.
-    let moves_on = m.output_of(edits, "moves_on");
     let stands = shape.link.has_slack().then(|| {
+        let moves_on = m.output_of(edits, "moves_on");
         let stands = m.not(moves_on);
         m.delayed("word_stands", stands, Some(0))
     });
-    let known = |m: &mut ModuleBuilder, name: &str, value: NodeId| match stands {
-        Some(_) => m.delayed(name, value, None),
-        None => value,
+    let known = |m: &mut ModuleBuilder, name: &str, value: NodeId| match stands.is_some() {
+        true => m.delayed(name, value, None),
+        false => value,
     };
     let (written, writing) = (m.choose(input, &written), m.choose(input, &writing));
     let flags: Vec<NodeId> = (0..shape.slots).map(|at| m.bit(writing, at)).collect();
