@@ -154,7 +154,7 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
         Some(device) => format!("{}\n{report}", device.report()),
         None => report.to_string(),
     };
-    for (name, area) in areas.iter().filter(|(_, area)| !area.parts.is_empty()) {
+    for (name, area) in areas.iter().filter(|(_, area)| !area.parts.is_empty() || area.too_large.is_some()) {
         text.push_str(&format!("\n{name}\n{area}"));
     }
     let files = match &args.output {
@@ -215,7 +215,9 @@ fn areas_json(areas: &[(String, AreaReport)]) -> serde_json::Value {
     };
     let all = areas.iter().map(|(name, report)| {
         let parts: Vec<_> = report.parts.iter().map(|(part, area)| of(part, area)).collect();
-        json!({ "of": name, "total": of("total", &report.total()), "parts": parts })
+        let total = report.too_large.is_none().then(|| of("total", &report.total()));
+        let no_estimate = report.too_large.map(|why| why.to_string());
+        json!({ "of": name, "total": total, "parts": parts, "no_estimate": no_estimate })
     });
     all.collect()
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::synthesis::synthesised;
 use common::tools;
-use millrace_netlist::area::{Area, Fabric, estimate};
+use millrace_netlist::area::{Area, Fabric, MAX_GATES, TooLarge, estimate};
 use millrace_netlist::blocks::{self, EditorShape};
 use millrace_netlist::{BinaryOp, Design, ModuleBuilder, StreamShape, passes};
 
@@ -162,4 +162,22 @@ fn estimates_are_near_what_synthesis_makes() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_design_of_too_many_gates_has_no_estimate() {
+    const WIDTH: u32 = 8192;
+    // A choice for each bit at each of 13 bits of an amount, and one more where the amount is larger.
+    let of_one = 14 * WIDTH as usize;
+    let mut m = ModuleBuilder::new("shifts");
+    let mut value = m.input("value", WIDTH);
+    for at in 0..=MAX_GATES / of_one {
+        let amount = m.input(&format!("by{at}"), WIDTH);
+        value = m.binary(BinaryOp::Shr, value, amount);
+    }
+    m.output("moved", value);
+    let mut design = Design::new();
+    design.add(m.finish());
+    let refused = estimate(&design, Fabric::Lut4);
+    assert_eq!(refused, Err(TooLarge::Gates));
 }

@@ -4,16 +4,18 @@ use crate::device::Device;
 use crate::emit::object;
 use crate::hardware::{Hardware, Part, Stage};
 use crate::objects::ObjectUnit;
-use millrace_netlist::area::{Area, Fabric, estimate};
+use millrace_netlist::area::{Area, Fabric, TooLarge, estimate};
 use millrace_netlist::{Design, passes, verify};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What the parts of a stage or of a device take. Empty: it is too large to be looked at.
+/// What the parts of a stage or of a device take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AreaReport {
     /// By the name of the part, in order.
     pub parts: Vec<(String, Area)>,
+    /// Why nothing is known of them.
+    pub too_large: Option<TooLarge>,
 }
 
 impl AreaReport {
@@ -25,11 +27,15 @@ impl AreaReport {
         }
         passes::optimize(&mut design);
         let mut parts: BTreeMap<String, Area> = BTreeMap::new();
-        for (path, area) in estimate(&design, fabric).unwrap_or_default() {
+        let areas = match estimate(&design, fabric) {
+            Ok(areas) => areas,
+            Err(why) => return AreaReport { too_large: Some(why), ..AreaReport::default() },
+        };
+        for (path, area) in areas {
             *parts.entry(part(&path)).or_default() += area;
         }
         parts.retain(|_, area| *area != Area::default());
-        AreaReport { parts: parts.into_iter().collect() }
+        AreaReport { parts: parts.into_iter().collect(), too_large: None }
     }
 
     /// All parts together.
@@ -42,6 +48,9 @@ impl AreaReport {
 
 impl fmt::Display for AreaReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(why) = self.too_large {
+            return writeln!(f, "  no estimate of its area: {why}");
+        }
         if self.parts.is_empty() {
             return Ok(());
         }

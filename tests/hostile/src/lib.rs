@@ -1,10 +1,12 @@
 //! Programs made to cost a compiler much time or memory.
 //!
 //! Each [`Family`] makes a program of a size. Whatever a family makes of at most a megabyte is accepted or refused within
-//! [`TIME`] and [`MEMORY`]; `millrace-hostile run` measures it.
+//! [`TIME`] and [`MEMORY`]; `millrace-hostile run` measures it. Whatever is made of it is hardware, or refused as hardware, within
+//! [`HARDWARE_TIME`] and [`HARDWARE_MEMORY`]: `run --hardware`.
 
 mod deep;
 mod doubling;
+mod hardware;
 mod many;
 mod old;
 pub mod program;
@@ -16,6 +18,10 @@ pub use program::Program;
 pub const TIME: f64 = 2.0;
 /// Bytes of memory that it may cost.
 pub const MEMORY: u64 = 512 << 20;
+/// Seconds of a processor's time that hardware of any program may cost, with its report and its text.
+pub const HARDWARE_TIME: f64 = 5.0;
+/// Bytes of memory that it may cost.
+pub const HARDWARE_MEMORY: u64 = 1 << 30;
 /// The size of a source file.
 pub const BYTES: usize = 1_000_000;
 
@@ -39,7 +45,12 @@ pub struct Family {
     pub make: fn(usize) -> Program,
 }
 
-/// All families.
+/// Families whose hardware is much.
+pub fn of_hardware() -> impl Iterator<Item = &'static Family> {
+    hardware::FAMILIES.iter()
+}
+
+/// All families of programs that cost much before they are hardware.
 pub fn families() -> impl Iterator<Item = &'static Family> {
     [doubling::FAMILIES, deep::FAMILIES, many::FAMILIES, text::FAMILIES, old::FAMILIES].into_iter().flatten()
 }

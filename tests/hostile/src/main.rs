@@ -1,15 +1,18 @@
 //! Measures what hostile programs cost.
 //!
 //! ```text
-//! millrace-hostile run [--bin MILLRACE] [--only PART,PART] [--bytes N] [--doublings N,N] [--slower N] [--all]
+//! millrace-hostile run [--bin MILLRACE] [--only PART,PART] [--bytes N] [--doublings N,N] [--slower N] [--all] [--hardware]
 //! millrace-hostile write FOLDER [--only PART,PART] [--bytes N] [--doublings N,N]
 //! ```
 //!
 //! `run` compiles each program in a process of its own and prints processor time and memory of those beyond the limits (of
 //! all of them with `--all`); without `--bin` that is this executable with the libraries of the workspace. `--slower` allows
-//! so many times the time, for executables that are not optimised. `write` leaves the programs in a folder.
+//! so many times the time, for executables that are not optimised. `--hardware` makes hardware of each, also of programs that
+//! are small and whose hardware is much. `write` leaves the programs in a folder.
 
-use millrace_hostile::{BYTES, Family, MEMORY, Program, Size, TIME, families};
+use millrace_hostile::{
+    BYTES, Family, HARDWARE_MEMORY, HARDWARE_TIME, MEMORY, Program, Size, TIME, families, of_hardware,
+};
 use nix::sys::resource::{Resource, UsageWho, getrusage, setrlimit};
 use nix::sys::time::TimeValLike;
 use std::path::{Path, PathBuf};
@@ -49,6 +52,8 @@ struct Choice {
     bytes: usize,
     doublings: Vec<usize>,
     seconds: f64,
+    memory: u64,
+    hardware: bool,
     all: bool,
 }
 
@@ -59,26 +64,32 @@ impl Choice {
             options.get(at + 1).map(|value| (*value).to_owned())
         };
         let numbers = |text: String| text.split(',').filter_map(|number| number.parse().ok()).collect();
+        let hardware = options.contains(&"--hardware");
+        let (seconds, memory) = if hardware { (HARDWARE_TIME, HARDWARE_MEMORY) } else { (TIME, MEMORY) };
         Choice {
             bin: value("--bin"),
             only: value("--only").unwrap_or_default(),
             bytes: value("--bytes").and_then(|text| text.parse().ok()).unwrap_or(BYTES),
             doublings: value("--doublings").map_or_else(|| DOUBLINGS.to_vec(), numbers),
-            seconds: TIME * value("--slower").and_then(|text| text.parse().ok()).unwrap_or(1.0),
+            seconds: seconds * value("--slower").and_then(|text| text.parse().ok()).unwrap_or(1.0),
+            memory,
+            hardware,
             all: options.contains(&"--all"),
         }
     }
 
     fn programs(&self) -> impl Iterator<Item = (&'static Family, usize)> {
-        families().filter(|family| self.only.split(',').any(|part| family.name.contains(part))).flat_map(
-            |family| {
+        let of_hardware = of_hardware().filter(|_| self.hardware);
+        families()
+            .chain(of_hardware)
+            .filter(|family| self.only.split(',').any(|part| family.name.contains(part)))
+            .flat_map(|family| {
                 let sizes = match family.size {
                     Size::Bytes => vec![self.bytes],
                     Size::Doublings => self.doublings.clone(),
                 };
                 sizes.into_iter().map(move |size| (family, size))
-            },
-        )
+            })
     }
 }
 
@@ -134,8 +145,10 @@ fn is_within(choice: &Choice, family: &Family, size: usize, path: &Path) -> bool
         return false;
     }
     let mut costs = Vec::new();
-    // An image has the checked program and its P4Info in it; they are measured alone where no image is made.
-    for action in ["image", "p4info"] {
+    // An image has the checked program and its P4Info in it, a device the stages of a program; these are measured alone where the whole is
+    // refused.
+    let actions = if choice.hardware { ["device", "rtl"] } else { ["image", "p4info"] };
+    for action in actions {
         let cost = cost_of(choice.bin.as_deref(), action, &program, path);
         costs.push((action, cost));
         if cost.is_some_and(|cost| cost.exit == 0) {
@@ -145,7 +158,7 @@ fn is_within(choice: &Choice, family: &Family, size: usize, path: &Path) -> bool
     let mut good = true;
     for (action, cost) in costs {
         let (verdict, shown) = match cost {
-            Some(cost) => (cost.verdict(choice.seconds), cost.to_string()),
+            Some(cost) => (cost.verdict(choice), cost.to_string()),
             None => ("not measured", String::new()),
         };
         good &= verdict == "ok";
@@ -165,12 +178,12 @@ struct Cost {
 }
 
 impl Cost {
-    fn verdict(self, seconds: f64) -> &'static str {
+    fn verdict(self, choice: &Choice) -> &'static str {
         if !(0..=1).contains(&self.exit) {
             "DIED"
-        } else if self.seconds > seconds {
+        } else if self.seconds > choice.seconds {
             "SLOW"
-        } else if self.bytes > MEMORY {
+        } else if self.bytes > choice.memory {
             "LARGE"
         } else {
             "ok"
@@ -195,6 +208,8 @@ fn cost_of(bin: Option<&str>, action: &str, program: &Program, path: &Path) -> O
         Some(bin) => {
             command.arg(bin);
             match action {
+                "rtl" => command.arg("rtl"),
+                "device" => command.args(["rtl", "--device"]),
                 "image" => command.args(["compile", "--emit", "image", "-o", "/dev/null"]),
                 other => command.arg(other),
             };

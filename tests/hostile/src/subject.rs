@@ -3,11 +3,16 @@
 use millrace_compile::{LowerError, Options, Source, Standard, check};
 use millrace_describe::image::Image;
 use millrace_describe::p4info::{describe, to_text};
+use millrace_netlist::verilog;
+use millrace_pipeline::Program;
+use millrace_rtl::{Device, DeviceOptions, Hardware, Options as HardwareOptions};
+use std::error::Error;
 use std::hint::black_box;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-/// Checks a program, and makes its P4Info or its image. What was found is rendered and printed.
+/// Checks a program, and makes its P4Info, its image or its hardware. What was found is rendered and printed.
 pub(crate) fn run(action: &str, p4_14: bool, path: &Path) -> ExitCode {
     let standard = if p4_14 { Standard::P4_14 } else { Standard::P4_16 };
     let checked = check(Source::Path(path), standard, &Options::default());
@@ -19,6 +24,9 @@ pub(crate) fn run(action: &str, p4_14: bool, path: &Path) -> ExitCode {
         "check" => {}
         "p4info" => drop(black_box(to_text(&describe(&checked.typed).info))),
         _ => match checked.lower() {
+            Ok(program) if action == "rtl" || action == "device" => {
+                return hardware(program, action == "device");
+            }
             Ok(program) => drop(black_box(Image::new(program, describe(&checked.typed)).to_string())),
             Err(LowerError::Found(found)) => {
                 found.iter().for_each(|finding| eprint!("{}", checked.render(finding)));
@@ -32,4 +40,30 @@ pub(crate) fn run(action: &str, p4_14: bool, path: &Path) -> ExitCode {
         },
     }
     ExitCode::SUCCESS
+}
+
+/// Makes stages or a device of a program, the report with the area, and the text.
+fn hardware(program: Arc<Program>, is_device: bool) -> ExitCode {
+    let made = || -> Result<(), Box<dyn Error>> {
+        let hardware = Hardware::new(program, HardwareOptions::default())?;
+        black_box(hardware.report().to_string());
+        if is_device {
+            let device = Device::new(&hardware, DeviceOptions::default())?;
+            black_box((device.report().to_string(), device.area(&hardware), verilog::print(device.design())));
+            return Ok(());
+        }
+        for (part, design) in hardware.designs() {
+            black_box((hardware.area(part, &design), verilog::print(&design)));
+        }
+        black_box(hardware.shared_design().map(|design| verilog::print(&design)));
+        black_box(hardware.register_map().markdown());
+        Ok(())
+    };
+    match made() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(refusal) => {
+            eprintln!("{refusal}");
+            ExitCode::FAILURE
+        }
+    }
 }

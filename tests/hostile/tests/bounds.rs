@@ -3,12 +3,14 @@
 
 use std::process::Command;
 
-/// What is quadratic takes as long at this size as it may take at full size when optimised.
-const BYTES: &str = "40000";
+/// What is quadratic and would take minutes at full size takes longer than it may at this one.
+const BYTES: &str = "20000";
 /// Far below each limit of what can be doubled, and far beyond.
 const DOUBLINGS: &str = "8,29";
 /// Without optimisation the same takes so many times the time.
-const SLOWER: &str = "20";
+const SLOWER: &str = "5";
+/// Hardware is made by crates that tests optimise, too: sizes at which much is made, and at which limits refuse most.
+const HARDWARE_BYTES: [&str; 2] = ["3000", "30000"];
 
 #[test]
 fn each_program_is_accepted_or_refused_in_time() {
@@ -19,4 +21,20 @@ fn each_program_is_accepted_or_refused_in_time() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
     assert!(text.lines().last().is_some_and(|line| line.ends_with(" passed, 0 failed, 0 skipped")), "{text}");
+}
+
+#[test]
+fn each_program_is_hardware_or_refused_in_time() {
+    for bytes in HARDWARE_BYTES {
+        let output = Command::new(env!("CARGO_BIN_EXE_millrace-hostile"))
+            .args(["run", "--hardware", "--only", "hardware-", "--bytes", bytes, "--slower", SLOWER])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}");
+        assert!(
+            text.lines().last().is_some_and(|line| line.ends_with(" passed, 0 failed, 0 skipped")),
+            "{text}"
+        );
+    }
 }

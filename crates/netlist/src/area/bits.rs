@@ -6,6 +6,7 @@
 
 use super::registers::{Cells, Choice, Part, Pin, parts};
 use super::same::{Known, Same};
+use super::{MAX_BITS, MAX_GATES, TooLarge};
 use crate::sim::flatten::{Flat, Value};
 use crate::*;
 use cranelift_entity::EntityRef;
@@ -95,34 +96,32 @@ pub(super) struct Bits {
 const ROUNDS: usize = 4;
 /// Where fewer than one in so many of them has gone, another round would find little.
 const FEW: usize = 64;
-/// Bits of all values together, above which no gates are made.
-pub(super) const MOST_BITS: u64 = 1 << 23;
 
 impl Bits {
-    /// The gates of a flat design; none if there are too many.
-    pub(super) fn new(flat: &Flat<'_>, inputs: u32) -> Option<Bits> {
+    /// The gates of a flat design, if there are not too many.
+    pub(super) fn new(flat: &Flat<'_>, inputs: u32) -> Result<Bits, TooLarge> {
         let all = flat.scopes.iter().flat_map(|scope| scope.module.nodes.values());
-        if all.map(|node| u64::from(node.width)).sum::<u64>() > MOST_BITS {
-            return None;
+        if all.map(|node| u64::from(node.width)).sum::<u64>() > MAX_BITS {
+            return Err(TooLarge::Bits);
         }
         let mut same = Same::default();
-        let mut bits = Bits::build(flat, inputs, &same, 0);
+        let mut bits = Bits::build(flat, inputs, &same, 0)?;
         for _ in 0..ROUNDS {
             if !bits.find_same(flat, &mut same) {
                 break;
             }
             let gates = bits.gates.len();
             drop(bits);
-            bits = Bits::build(flat, inputs, &same, gates);
+            bits = Bits::build(flat, inputs, &same, gates)?;
             if gates.saturating_sub(bits.gates.len()) < gates / FEW {
                 break;
             }
         }
-        Some(bits)
+        Ok(bits)
     }
 
     /// With room for so many gates.
-    fn build(flat: &Flat<'_>, inputs: u32, same: &Same, gates: usize) -> Bits {
+    fn build(flat: &Flat<'_>, inputs: u32, same: &Same, gates: usize) -> Result<Bits, TooLarge> {
         let mut all = IndexSet::with_capacity_and_hasher(gates, FxBuildHasher);
         all.insert(Gate::Zero);
         let mut bits = Bits {
@@ -173,9 +172,12 @@ impl Bits {
                 }
             };
             values[value as usize] = Some(made);
+            if bits.gates.len() > MAX_GATES {
+                return Err(TooLarge::Gates);
+            }
         }
         bits.state(flat, &values);
-        bits
+        Ok(bits)
     }
 
     /// Connects registers, memories and outputs.

@@ -16,7 +16,33 @@ use bits::{Bits as Gates, Gate, Leaf, Lit};
 use cover::Cover;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::AddAssign;
+
+/// Bits of all values of a design together, above which it has no estimate.
+pub const MAX_BITS: u64 = 1 << 23;
+/// Gates of single bits, above which it has none: a shift of a thousand bits has ten thousand. The largest FPGAs have as many lookup tables.
+pub const MAX_GATES: usize = 1 << 22;
+
+/// Why a design has no estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooLarge {
+    /// Its values have too many bits.
+    Bits,
+    /// Its operations are too many gates.
+    Gates,
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TooLarge::Bits => {
+                write!(f, "values of more than {MAX_BITS} bits (limit MAX_BITS of the estimate)")
+            }
+            TooLarge::Gates => write!(f, "more than {MAX_GATES} gates (limit MAX_GATES)"),
+        }
+    }
+}
 
 /// What an FPGA is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,9 +108,10 @@ impl Fabric {
 }
 
 /// What each instance of a verified design takes by itself, by the names of the instances that it is in and its own, with dots between;
-/// the top has no name. None: the design is too large to be looked at.
-pub fn estimate(design: &Design, fabric: Fabric) -> Option<BTreeMap<String, Area>> {
-    let flat = Flat::new(design, design.top()?);
+/// the top has no name.
+pub fn estimate(design: &Design, fabric: Fabric) -> Result<BTreeMap<String, Area>, TooLarge> {
+    let Some(top) = design.top() else { return Ok(BTreeMap::new()) };
+    let flat = Flat::new(design, top);
     let gates = Gates::new(&flat, fabric.inputs())?;
     let mut all = vec![Area::default(); flat.scopes.len()];
     let mut live = Live::new(&flat, &gates, fabric);
@@ -99,7 +126,7 @@ pub fn estimate(design: &Design, fabric: Fabric) -> Option<BTreeMap<String, Area
     for (path, area) in paths.zip(all) {
         *areas.entry(path).or_default() += area;
     }
-    Some(areas)
+    Ok(areas)
 }
 
 /// What an output depends on.

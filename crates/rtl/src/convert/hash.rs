@@ -11,6 +11,8 @@ use crate::limits::MAX_HASH_LENGTHS;
 use crate::refusal::Construct;
 use crate::stage::{Input, parameters_width};
 use millrace_pipeline::*;
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 impl Converter<'_> {
     /// The hash of the data, [`HashAlgorithm::width`] bits wide.
@@ -158,21 +160,12 @@ impl Converter<'_> {
         }
         // A CRC of data of one length is linear but for what all-zero data give.
         let width = algorithm.width();
+        let masks = self.columns.entry(algorithm).or_default().masks(algorithm, bytes as usize);
         let zeros = algorithm.compute(&vec![0; bytes as usize]);
-        let columns = self.columns.entry(algorithm).or_default();
-        columns.extend_to(algorithm, bytes as usize);
-        let mut takes = vec![vec![0; bytes as usize]; width as usize];
-        for (at, changed) in columns.of(bytes as usize) {
-            for (of, takes) in takes.iter_mut().enumerate() {
-                if changed >> of & 1 == 1 {
-                    takes[at / 8] |= 0x80 >> (at % 8);
-                }
-            }
-        }
         let g = &mut self.graph;
         let mut result: Option<Wire> = None;
-        for takes in takes.iter().rev() {
-            let mask = g.bits(Bits::from_bytes(bits, takes));
+        for mask in masks.iter().rev() {
+            let mask = g.bits(mask.clone());
             let taken = g.and(data, mask);
             let odd = g.unary(Unary::Parity, taken);
             result = Some(result.map_or(odd, |high| g.concat(high, odd)));
@@ -201,25 +194,48 @@ pub(super) fn by_word(g: &mut Graph, sum: Wire) -> Wire {
 
 /// What each bit of the data changes in a CRC. That depends on how many bytes come after it alone, so it is found once.
 #[derive(Default)]
-pub(super) struct Columns(Vec<[u64; 8]>);
+pub(super) struct Columns {
+    changed: Vec<[u64; 8]>,
+    /// The masks of data of so many bytes: a program may hash as many bytes ten thousand times.
+    masks: FxHashMap<usize, Rc<[Bits]>>,
+}
 
 impl Columns {
     fn extend_to(&mut self, algorithm: HashAlgorithm, bytes: usize) {
-        while self.0.len() < bytes {
-            let mut data = vec![0; self.0.len() + 1];
+        while self.changed.len() < bytes {
+            let mut data = vec![0; self.changed.len() + 1];
             let zeros = algorithm.compute(&data);
             let mut changed = [0; 8];
             for (bit, changed) in changed.iter_mut().enumerate() {
                 data[0] = 0x80 >> bit;
                 *changed = algorithm.compute(&data) ^ zeros;
             }
-            self.0.push(changed);
+            self.changed.push(changed);
         }
+    }
+
+    /// For each bit of a CRC, the lowest first, the bits of so many bytes that change it.
+    fn masks(&mut self, algorithm: HashAlgorithm, bytes: usize) -> Rc<[Bits]> {
+        if let Some(masks) = self.masks.get(&bytes) {
+            return Rc::clone(masks);
+        }
+        self.extend_to(algorithm, bytes);
+        let mut takes = vec![vec![0; bytes]; algorithm.width() as usize];
+        for (at, changed) in self.of(bytes) {
+            for (of, takes) in takes.iter_mut().enumerate() {
+                if changed >> of & 1 == 1 {
+                    takes[at / 8] |= 0x80 >> (at % 8);
+                }
+            }
+        }
+        let masks: Rc<[Bits]> = takes.iter().map(|takes| Bits::from_bytes(8 * bytes as u32, takes)).collect();
+        self.masks.insert(bytes, Rc::clone(&masks));
+        masks
     }
 
     /// The bits of so many bytes, and what each changes.
     fn of(&self, bytes: usize) -> impl Iterator<Item = (usize, u64)> {
-        let after = self.0[..bytes].iter().rev().enumerate();
+        let after = self.changed[..bytes].iter().rev().enumerate();
         after.flat_map(|(byte, changed)| {
             changed.iter().enumerate().map(move |(bit, one)| (byte * 8 + bit, *one))
         })
