@@ -12,7 +12,7 @@ use millrace_listen::{Address, LINK};
 use millrace_netlist::verilog;
 use millrace_node::hardware::{HardwareDevice, Top};
 use millrace_node::limits::MAX_PROGRAM;
-use millrace_node::{Graph, Kind, Mapped, NodeFile, Ports, Round, Shared, map};
+use millrace_node::{Graph, Kind, Mapped, NodeFile, Ports, Round, Shared, SharedMemory, map};
 use millrace_syntax::read_text;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -42,6 +42,9 @@ struct RunNode {
     /// Where the hardware of a device is served, other than the file says
     #[arg(long, value_name = "DEVICE=ADDR|PORT", value_parser = place)]
     device_at: Vec<(String, Address)>,
+    /// Where a memory that blocks share is served, other than the file says
+    #[arg(long, value_name = "MEMORY=ADDR|PORT", value_parser = place)]
+    memory_at: Vec<(String, Address)>,
     /// Writes the SystemVerilog of its blocks in hardware there, and does not run it; a folder for each of several devices
     #[arg(short, value_name = "DIR", conflicts_with_all = ["attach", "listen"])]
     output: Option<PathBuf>,
@@ -71,6 +74,21 @@ enum What {
         device: String,
         /// Where to listen
         #[arg(long, value_name = "ADDR|PORT", default_value = "127.0.0.1:9561")]
+        listen: Address,
+        /// Let other machines reach it
+        #[arg(long)]
+        link_allow_remote: bool,
+    },
+    /// Serves a memory that blocks of several nodes share, until it is told to end
+    Memory {
+        /// The file of a node
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The memory
+        #[arg(value_name = "MEMORY")]
+        memory: String,
+        /// Where to listen
+        #[arg(long, value_name = "ADDR|PORT", default_value = "127.0.0.1:9562")]
         listen: Address,
         /// Let other machines reach it
         #[arg(long)]
@@ -140,6 +158,13 @@ pub(crate) fn node(args: &NodeCommand) -> Result<(), Failure> {
             let device = hardware(&load(file, args.json)?, device)?;
             link::wait(link::serve(Box::new(device), listen, *link_allow_remote)?, args.json)
         }
+        (Some(What::Memory { file, memory, listen, link_allow_remote }), _) => {
+            let node = load(file, args.json)?;
+            let spec = &node.memories[memory_named(&node, memory)?];
+            let memory = SharedMemory::new(&spec.name, spec.words)
+                .map_err(|error| Failure::Failed(error.to_string()))?;
+            link::wait(link::serve(Box::new(memory), listen, *link_allow_remote)?, args.json)
+        }
         (Some(What::Map { file }), _) => {
             show_map(&map(&load(file, args.json)?), args.json);
             Ok(())
@@ -193,6 +218,11 @@ fn run(file: &Path, args: &RunNode, is_json: bool) -> Result<(), Failure> {
         let device = device_named(&node, name)?;
         node.devices[device].at = Some(at);
     }
+    for (name, at) in &args.memory_at {
+        let at = grpc::address(at, &LINK)?;
+        let memory = memory_named(&node, name)?;
+        node.memories[memory].at = Some(at);
+    }
     let graph = graph(&node, file)?;
     let mut ports = Ports::open(&graph).map_err(|error| Failure::Failed(error.to_string()))?;
     let shared = Shared::new(graph);
@@ -224,6 +254,12 @@ fn run(file: &Path, args: &RunNode, is_json: bool) -> Result<(), Failure> {
 fn device_named(node: &NodeFile, name: &str) -> Result<usize, Failure> {
     let found = node.devices.iter().position(|device| device.name == name);
     found.ok_or_else(|| Failure::Failed(format!("there is no device `{}`", name.escape_debug())))
+}
+
+/// The number of a memory.
+fn memory_named(node: &NodeFile, name: &str) -> Result<usize, Failure> {
+    let found = node.memories.iter().position(|memory| memory.name == name);
+    found.ok_or_else(|| Failure::Failed(format!("there is no memory `{}`", name.escape_debug())))
 }
 
 /// A simulation of the hardware of a device.

@@ -1,5 +1,5 @@
-//! How long a frame takes over the host link and back, and how many go over it in a second: alone, and as the link of a program that is
-//! taken apart at a table.
+//! How long a frame takes over the host link and back, and how many go over it in a second: alone, as the link of a program that is taken
+//! apart at a table, and to a memory that programs share.
 //!
 //! `cargo run --release -p millrace-node --example host_link [FRAMES]`
 
@@ -7,6 +7,7 @@ use millrace_dataplane::{Switch, SwitchConfig};
 use millrace_link::{Client, Device, Event, Fault, Server, Shape};
 use millrace_node::blocks::compile;
 use millrace_node::split::SplitEngine;
+use millrace_node::{Graph, NodeFile, SharedMemory};
 use millrace_stf::{parse, run_on};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -55,6 +56,49 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ] {
         program(software)?;
     }
+    for nodes in [1, 2] {
+        sharing(nodes)?;
+    }
+    Ok(())
+}
+
+/// Frames from the inside through the gates of so many nodes at once, which share a memory, for a second.
+fn sharing(nodes: usize) -> Result<(), Box<dyn std::error::Error>> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/nodes"));
+    let text = std::fs::read_to_string(folder.join("gates.toml"))?;
+    let mut file = NodeFile::parse("gates.toml", &text).map_err(|why| why.render(false))?;
+    let spec = &mut file.memories[0];
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let server = Server::serve(listener, Box::new(SharedMemory::new(&spec.name, spec.words)?))?;
+    spec.at = Some(server.address());
+    let stf = std::fs::read_to_string(folder.join("../nat.stf"))?;
+    let test = parse(&stf).map_err(|_| "nat.stf")?;
+    let frames: Vec<Vec<u8>> = test.frames().map(|(_, bytes)| bytes.to_vec()).collect();
+    let run = || -> Result<(u64, u64), String> {
+        let mut load =
+            |path: &Path| std::fs::read_to_string(folder.join(path)).map_err(|why| why.to_string());
+        let mut graph = Graph::new(&file, &mut load).map_err(|why| why.to_string())?;
+        let [mac, gate] = ["left_inside", "left"].map(|name| file.block(name).unwrap_or_default());
+        let (begun, mut at) = (Instant::now(), 0);
+        while begun.elapsed() < Duration::from_secs(1) {
+            graph.receive(mac, &frames[at % frames.len()], 0);
+            while graph.turn(0) {}
+            at += 1;
+        }
+        let counts = graph.program(gate).map(|gate| gate.shared_counts()).unwrap_or_default();
+        Ok((counts.frames - counts.lost, counts.waits))
+    };
+    let all = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..nodes).map(|_| scope.spawn(run)).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| "a thread ended")?)
+            .collect::<Result<Vec<_>, String>>()
+    })?;
+    let (frames, waits) = all.iter().fold((0, 0), |(frames, waits), one| (frames + one.0, waits + one.1));
+    println!(
+        "{nodes} nodes whose programs share 2048 words: {frames} frames in a second, {waits} of them waited"
+    );
     Ok(())
 }
 

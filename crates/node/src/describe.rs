@@ -34,6 +34,13 @@ impl NodeFile {
             let interface = connection.interface.word();
             let _ = writeln!(text, "{}.{output} -> {}.{input} ({interface}{link})", from.name, to.name);
         }
+        for (number, memory) in self.memories.iter().enumerate() {
+            let owner = &self.devices[memory.device].name;
+            let _ = writeln!(text, "memory {} on {owner}: {} words", memory.name, memory.words);
+            for (block, shared) in self.sharers(number) {
+                let _ = writeln!(text, "    {}: {}", block.name, shared.registers.join(", "));
+            }
+        }
         text
     }
 

@@ -6,11 +6,14 @@
 use crate::blocks::*;
 use crate::hardware::{Far, NoHardware, Top};
 use crate::interface::Item;
+use crate::lease::SharedMemory;
 use crate::limits::{MAX_PASSES, MAX_TURN};
 use crate::model::*;
 use crate::registers::{UNCONNECTED, WINDOW_WORDS, place};
 use millrace_dataplane::EngineKind;
+use millrace_link::Server;
 use std::fmt;
+use std::net::{Ipv4Addr, TcpListener};
 
 /// The first words of what a MAC has received, and of what it has left out of that.
 const RECEIVED: u32 = 16;
@@ -28,6 +31,8 @@ pub struct Graph {
     counts: Counts,
     /// The blocks in hardware, by device.
     fars: Vec<Far>,
+    /// The memories that this process has; they end with it.
+    _memories: Vec<Server>,
 }
 
 /// What a node has counted.
@@ -43,10 +48,10 @@ pub struct Counts {
     pub link_lost: u64,
 }
 
-/// Why there is no running node: which block, and why.
+/// Why there is no running node: which block or memory, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphError {
-    /// The name of the block.
+    /// The name of the block, or of the memory.
     pub block: String,
     /// Why.
     pub why: String,
@@ -88,9 +93,10 @@ impl Graph {
     /// # Errors
     /// A block cannot be made.
     pub fn new(node: &NodeFile, load: Load<'_>) -> Result<Graph, GraphError> {
+        let (places, memories) = memories(node)?;
         let mut blocks = Vec::new();
         for spec in &node.blocks {
-            let made = Block::new(spec, load);
+            let made = Block::new(spec, &places, load);
             blocks.push(made.map_err(|why| GraphError { block: spec.name.clone(), why: why.to_string() })?);
         }
         let of_hardware = |why: NoHardware| GraphError { block: why.block, why: why.why };
@@ -119,6 +125,7 @@ impl Graph {
             blocks,
             counts: Counts::default(),
             fars,
+            _memories: memories,
         })
     }
 
@@ -476,7 +483,7 @@ impl Graph {
 }
 
 impl Block {
-    fn new(spec: &BlockSpec, load: Load<'_>) -> Result<Block, NoProgram> {
+    fn new(spec: &BlockSpec, memories: &[Place], load: Load<'_>) -> Result<Block, NoProgram> {
         if let (Kind::P4(program), Placement::Hardware) = (&spec.kind, spec.placement) {
             return Ok(Block::P4(Box::new(Program::in_hardware(program, load)?)));
         }
@@ -490,7 +497,14 @@ impl Block {
             });
         }
         Ok(match &spec.kind {
-            Kind::P4(program) => Block::P4(Box::new(Program::new(program, EngineKind::Fastest, load)?)),
+            Kind::P4(program) => {
+                let place = program.shared.as_ref().map(|shared| &memories[shared.memory]);
+                let engine = EngineKind::Fastest;
+                Block::P4(Box::new(match place {
+                    Some(place) => Program::sharing(program, engine, place, load)?,
+                    None => Program::new(program, engine, load)?,
+                }))
+            }
             Kind::Queue(queue) => Block::Queue(Queue::new(*queue)),
             Kind::Scheduler(scheduler) => Block::Scheduler(Scheduler::new(scheduler)),
             Kind::OctetSelector(places) => Block::Selector(Selector::new(places)),
@@ -500,6 +514,27 @@ impl Block {
             Kind::Manager(manager) => Block::Manager(Box::new(Manager::new(manager, load)?)),
         })
     }
+}
+
+/// Where the memories of a node are, and those that this process has: they are served to it alone.
+fn memories(node: &NodeFile) -> Result<(Vec<Place>, Vec<Server>), GraphError> {
+    let (mut places, mut own) = (Vec::new(), Vec::new());
+    for spec in &node.memories {
+        let address = match spec.at {
+            Some(address) => address,
+            None => {
+                let failed = |why: String| GraphError { block: spec.name.clone(), why };
+                let memory =
+                    SharedMemory::new(&spec.name, spec.words).map_err(|why| failed(why.to_string()))?;
+                let served = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+                    .and_then(|listener| Server::serve(listener, Box::new(memory)));
+                own.push(served.map_err(|why| failed(why.to_string()))?);
+                own[own.len() - 1].address()
+            }
+        };
+        places.push(Place { spec: spec.clone(), address });
+    }
+    Ok((places, own))
 }
 
 fn far_of(fars: &[Far], block: usize) -> Option<&Far> {

@@ -220,6 +220,7 @@ pub struct Sharer {
     client: Client,
     who: u32,
     token: u32,
+    version: u32,
 }
 
 impl Sharer {
@@ -228,7 +229,17 @@ impl Sharer {
     /// # Errors
     /// There is no such device.
     pub fn connect(address: SocketAddr, who: u32) -> Result<Sharer, LeaseError> {
-        Ok(Sharer { client: Client::connect(address, false)?, who, token: 0 })
+        Ok(Sharer { client: Client::connect(address, false)?, who, token: 0, version: 0 })
+    }
+
+    /// The name of the memory.
+    pub fn name(&self) -> &str {
+        &self.client.shape().name
+    }
+
+    /// Its words.
+    pub fn words(&self) -> u32 {
+        (self.client.shape().bytes / 4).saturating_sub(MEMORY)
     }
 
     /// Takes a lease, or another one, for a time; gives its token.
@@ -241,12 +252,60 @@ impl Sharer {
         self.client.write(&[(4 * WHO, self.who), (4 * TAKE, milliseconds)])?;
         // In one request: the token is that of whose lease it is.
         let words = self.client.read(4 * TOKEN, (TAKE - TOKEN + 1) as usize)?;
-        match (words.first(), words.last()) {
-            (Some(token), Some(who)) if *who == self.who => {
-                self.token = *token;
-                Ok(*token)
+        match words[..] {
+            [token, _, version, _, who] if who == self.who => {
+                (self.token, self.version) = (token, version);
+                Ok(token)
             }
             _ => Err(LeaseError::Refused("the lease was over before its token was here".into())),
+        }
+    }
+
+    /// The version that the memory had when the lease was taken. While it holds nobody else writes, so each word that this one writes
+    /// makes it one more.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The first words of the memory, as they are while this one has the lease.
+    ///
+    /// # Errors
+    /// The link is cut.
+    pub fn read_held(&mut self, words: u32) -> Result<Vec<u32>, LeaseError> {
+        let mut all = Vec::with_capacity(words as usize);
+        while (all.len() as u32) < words {
+            let at = all.len() as u32;
+            let count = (words - at).min(MAX_WORDS as u32);
+            let read = self.client.read(4 * (MEMORY + at), count as usize)?;
+            if read.len() as u32 != count {
+                return Err(LeaseError::Refused(format!("{} of {count} words came", read.len())));
+            }
+            all.extend(read);
+        }
+        Ok(all)
+    }
+
+    /// Writes words, each with its place, and gives the lease back. Others see them at once where they fit in one request; who takes a
+    /// lease before it reads sees all of them or none, unless this one stops in the middle.
+    ///
+    /// # Errors
+    /// The lease holds no longer, or the link is cut: none of the words of the request that failed was written.
+    pub fn finish(&mut self, changes: &[(u32, u32)]) -> Result<(), LeaseError> {
+        let token = std::mem::take(&mut self.token);
+        let mut chunks = changes.chunks(MAX_WORDS - 2).peekable();
+        loop {
+            let chunk = chunks.next().unwrap_or(&[]);
+            let is_last = chunks.peek().is_none();
+            let mut writes = Vec::with_capacity(chunk.len() + 2);
+            writes.push((4 * AS, token));
+            writes.extend(chunk.iter().map(|(at, word)| (4 * (MEMORY + at), *word)));
+            if is_last {
+                writes.push((4 * GIVE_BACK, token));
+            }
+            self.client.write(&writes)?;
+            if is_last {
+                return Ok(());
+            }
         }
     }
 

@@ -44,3 +44,7 @@ pub const MAX_TURN: usize = 64;
 pub const MAX_SHARED_WORDS: u32 = 65_536;
 /// Longest lease of it, in milliseconds.
 pub const MAX_LEASE_MS: u32 = 60_000;
+/// Longest lease of a block of a file: a block that waits for another one holds up its node for twice as long at most.
+pub const MAX_BLOCK_LEASE_MS: u64 = 5_000;
+/// Most memories of a node.
+pub const MAX_MEMORIES: usize = 16;

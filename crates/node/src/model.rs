@@ -20,6 +20,32 @@ pub struct NodeFile {
     pub blocks: Vec<BlockSpec>,
     /// What is connected.
     pub connections: Vec<Connection>,
+    /// Memories that blocks share.
+    pub memories: Vec<MemorySpec>,
+}
+
+/// A memory that programs of different devices share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemorySpec {
+    /// Its name.
+    pub name: String,
+    /// The number of the device that owns it.
+    pub device: usize,
+    /// Where it is served; none: the process that runs the node has it.
+    pub at: Option<SocketAddr>,
+    /// Its words of 32 bits.
+    pub words: u32,
+    /// How long a block has it at most without giving it back, in milliseconds.
+    pub lease_ms: u32,
+}
+
+/// Registers of a program that are kept in a memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedSpec {
+    /// The number of the memory.
+    pub memory: usize,
+    /// The registers, one after the other.
+    pub registers: Vec<String>,
 }
 
 /// A forwarding device.
@@ -162,6 +188,8 @@ pub struct ProgramSpec {
     pub cpu_port: Option<u32>,
     /// Tables that are placed in software, while the block is in hardware.
     pub software: Vec<String>,
+    /// Registers that it shares with programs of other devices.
+    pub shared: Option<SharedSpec>,
 }
 
 /// How much a queue holds.
@@ -362,6 +390,16 @@ impl NodeFile {
     /// The number of the block of a name.
     pub fn block(&self, name: &str) -> Option<usize> {
         self.blocks.iter().position(|block| block.name == name)
+    }
+
+    /// The blocks that share a memory, each with the registers that are in it.
+    pub fn sharers(&self, memory: usize) -> impl Iterator<Item = (&BlockSpec, &SharedSpec)> {
+        self.blocks.iter().filter_map(move |block| match &block.kind {
+            Kind::P4(program) => {
+                program.shared.as_ref().filter(|shared| shared.memory == memory).map(|shared| (block, shared))
+            }
+            _ => None,
+        })
     }
 
     /// The input that has what comes from an output.

@@ -108,7 +108,7 @@ fn what_is_wrong_is_told_with_its_place() {
         ("to = [\"out0\", \"manager\"]", "to = \"out16\"", "`out16` is no target"),
         ("function = \"f\"\nkind = \"mac\"", "function = \"h\"\nkind = \"mac\"", "there is no function `h`"),
         ("device = \"board\"", "device = \"bord\"", "there is no device `bord`"),
-        ("name = \"q0\"", "name = \"s\"", "there are two blocks `s`"),
+        ("name = \"q0\"", "name = \"s\"", "there is more than one block `s`"),
         ("name = \"q0\"", "name = \"q.0\"", "has a `.`"),
         ("bytes = \"2KiB\"", "bytes = \"1GiB\"", "256MiB (MAX_BYTES)"),
         ("quanta = [1, 2]", "quanta = [1, 2, 3]", "there are 3 quanta and 2 inputs"),
@@ -142,13 +142,66 @@ fn what_is_wrong_is_told_with_its_place() {
     }
 }
 
+/// Two devices whose programs share a memory.
+const SHARING: &str = include_str!("../../../programs/nodes/gates.toml");
+
+#[test]
+fn what_is_wrong_with_a_memory_is_told_with_its_place() {
+    let node = NodeFile::parse("gates.toml", SHARING).unwrap();
+    let memory = "memory opened on left: 2048 words\n    left: open_first, open_second\n    right: open_first, open_second\n";
+    assert!(node.describe().ends_with(memory), "{}", node.describe());
+    let shared = "shared = [\"open_first\", \"open_second\"]\n";
+    let sharing = format!("memory = \"opened\"\n{shared}");
+    let cases = [
+        ("words = 2048", "words = 65537".to_owned(), "1 to 65536 is expected (MAX_SHARED_WORDS)"),
+        ("words = 2048", String::new(), "`words` is missing in [[memory]]"),
+        ("words = 2048", "words = 2048\nlease = 5001".into(), "1 to 5000 is expected (MAX_BLOCK_LEASE_MS)"),
+        ("words = 2048", "words = 2048\nat = \"here\"".into(), "`here` is no address with a port"),
+        ("device = \"left\"\nwords", "device = \"lift\"\nwords".into(), "there is no device `lift`"),
+        ("memory = \"opened\"", "memory = \"closed\"".into(), "there is no memory `closed`"),
+        ("memory = \"opened\"\n", String::new(), "no `memory` is named that they are in"),
+        (shared, String::new(), "no registers that are in it"),
+        (
+            &sharing,
+            format!("placement = \"hardware\"\n{sharing}"),
+            "`shared` is for a program in software, and this one is in hardware",
+        ),
+        (
+            "kind = \"mac\"",
+            "kind = \"mac\"\nmemory = \"opened\"".into(),
+            "`memory` is for p4, and this block is mac",
+        ),
+        (
+            "[[memory]]",
+            "[[memory]]\nname = \"other\"\ndevice = \"left\"\nwords = 1\n[[memory]]".into(),
+            "no block shares the memory `other`",
+        ),
+        (
+            "[[memory]]",
+            "[[memory]]\nname = \"opened\"\ndevice = \"left\"\nwords = 1\n[[memory]]".into(),
+            "there is more than one memory `opened`",
+        ),
+    ];
+    for (old, new, why) in cases {
+        assert!(SHARING.contains(old), "{old}");
+        let problems = NodeFile::parse("node.toml", &SHARING.replacen(old, &new, 1)).unwrap_err();
+        let found =
+            problems.problems.iter().any(|problem| problem.message.contains(why) && problem.place.line > 1);
+        assert!(found, "{why}: {}", problems.render(false));
+    }
+}
+
 #[test]
 fn no_text_makes_the_reader_panic() {
-    // Every piece of the file taken out or doubled, and cut at every byte.
-    for at in 0..GOOD.len() {
-        drop(NodeFile::parse("node.toml", &GOOD[..at]));
+    [GOOD, SHARING].into_iter().for_each(no_piece_of_a_text_makes_the_reader_panic);
+}
+
+/// Every piece of the file taken out or doubled, and cut at every byte.
+fn no_piece_of_a_text_makes_the_reader_panic(text: &str) {
+    for at in 0..text.len() {
+        drop(NodeFile::parse("node.toml", &text[..at]));
     }
-    let lines: Vec<&str> = GOOD.lines().collect();
+    let lines: Vec<&str> = text.lines().collect();
     for at in 0..lines.len() {
         let without: Vec<&str> =
             lines.iter().enumerate().filter(|(line, _)| *line != at).map(|(_, line)| *line).collect();

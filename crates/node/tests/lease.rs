@@ -93,6 +93,27 @@ fn no_addition_of_several_sharers_is_lost() {
 }
 
 #[test]
+fn what_was_changed_is_written_with_the_lease_or_not_at_all() {
+    let server = serve(9000);
+    let [mut one, mut two] = [1, 2].map(|who| Sharer::connect(server.address(), who).unwrap());
+    assert_eq!((one.name(), one.words()), ("shared", 9000));
+    // More words than a request has.
+    let changes: Vec<(u32, u32)> = (0..9000).map(|at| (at, at + 1)).collect();
+    one.take(LONG).unwrap();
+    assert_eq!(one.version(), 0);
+    one.finish(&changes).unwrap();
+    two.take(LONG).unwrap();
+    assert_eq!((two.version(), two.read_held(9000).unwrap()), (9000, (1..=9000).collect()));
+    two.finish(&[]).unwrap();
+    // Once it was given back nothing is written.
+    assert!(is_refused(one.finish(&[(0, 7)])) && is_refused(two.finish(&[])));
+    let token = one.take(Duration::from_millis(100)).ok();
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(is_refused(one.finish(&[(0, 7)])), "the lease {token:?} is over");
+    assert_eq!(one.read(0, 1).unwrap(), (9000, vec![1]));
+}
+
+#[test]
 fn what_is_out_of_limits_is_refused() {
     assert!(SharedMemory::new("x", 0).is_err());
     let why = SharedMemory::new("x", 65_537).unwrap_err().to_string();

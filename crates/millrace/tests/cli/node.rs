@@ -143,3 +143,56 @@ fn a_node_on_interfaces_answers_and_is_controlled() {
     assert_eq!(write(&["queue0.frames=1"]).code, 1);
     node.signal("TERM");
 }
+
+/// A capture of one datagram from one address and port to others.
+fn capture(folder: &Folder, name: &str, from: (u8, u16), to: (u8, u16)) -> String {
+    let mut frame = vec![2; 12];
+    frame.extend([8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, from.0, 10, 0, 0, to.0]);
+    frame.extend([from.1, to.1, 8, 0].map(u16::to_be_bytes).concat());
+    frame.resize(60, 0);
+    let head = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1, 0, 0, 60, 60].map(u32::to_le_bytes).concat();
+    let path = folder.path(name);
+    std::fs::write(&path, [head, frame].concat()).unwrap();
+    path
+}
+
+#[test]
+fn nodes_of_two_processes_share_a_memory() {
+    const GATES: &str = "programs/nodes/gates.toml";
+    let folder = Folder::new("node-memory");
+    let out = capture(&folder, "out.pcap", (1, 1000), (2, 53));
+    let back = capture(&folder, "back.pcap", (2, 53), (1, 1000));
+    let mut server = Live::start(&["node", "memory", GATES, "opened", "--listen", "0"]);
+    let at = server.hears("host link: ").unwrap_or_else(|| panic!("{:?}", server.said));
+    let none = folder.path("none.pcap");
+    std::fs::write(&none, &std::fs::read(&out).unwrap()[..24]).unwrap();
+    // A frame comes by one MAC, and nothing by the others.
+    let run = |by: &str, frame: &str| {
+        let attach = ["left_inside", "left_outside", "right_inside", "right_outside"].map(|mac| {
+            let from = if mac == by { frame } else { &none };
+            format!("{mac}=pcap:{from},{}", folder.path(&format!("{mac}.pcap")))
+        });
+        let memory = format!("opened={at}");
+        let mut args = vec!["node", GATES, "--json", "--memory-at", &memory];
+        attach.iter().for_each(|attach| args.extend(["--attach", attach]));
+        let said = millrace(&args);
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.json()["registers"].clone()
+    };
+    let registers = run("right_outside", &back);
+    assert!(registers["right_inside.tx.frames"].is_null() && registers["right.dropped"] == 1, "{registers}");
+    let registers = run("left_inside", &out);
+    assert!(registers["left_outside.tx.frames"] == 1 && registers["left.memory.frames"] == 1, "{registers}");
+    let registers = run("right_outside", &back);
+    assert!(
+        registers["right_inside.tx.frames"] == 1 && registers["right.memory.lost"].is_null(),
+        "{registers}"
+    );
+    server.signal("TERM");
+    assert_eq!(server.ended().code, 0);
+    let said = millrace(&["node", GATES, "--memory-at", "opened=1"]);
+    let why = "block `left`: the memory `opened` at 127.0.0.1:1: there is no server";
+    assert!(said.code == 1 && said.err.contains(why), "{}", said.err);
+    let said = millrace(&["node", "memory", GATES, "closed"]);
+    assert!(said.code == 1 && said.err.contains("there is no memory `closed`"), "{}", said.err);
+}

@@ -12,6 +12,7 @@ mod queue;
 mod register;
 mod scheduler;
 mod selector;
+mod shared;
 mod tcam;
 
 pub use mac::{Mac, Rmon};
@@ -21,11 +22,13 @@ pub use queue::Queue;
 pub use register::{Refusal, Register, registers};
 pub use scheduler::Scheduler;
 pub use selector::Selector;
+pub use shared::SharedCounts;
 pub use tcam::Tcam;
 
 pub(crate) use demultiplexer::demultiplex;
 pub(crate) use manager::Answerer;
 pub(crate) use register::{ENTRY_START, ENTRY_WORDS, MAC_ERRORS, RMON, half};
+pub(crate) use shared::Place;
 
 use crate::interface::Item;
 

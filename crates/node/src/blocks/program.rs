@@ -2,6 +2,7 @@
 
 use super::Out;
 use super::register::half;
+use super::shared::{Place, SharedCounts, SharedRegisters};
 use crate::interface::Item;
 use crate::limits::MAX_FRAME;
 use crate::model::ProgramSpec;
@@ -36,6 +37,8 @@ pub struct Program {
     spec: ProgramSpec,
     /// Of a program in hardware.
     link: Option<Arc<Mutex<LinkCounts>>>,
+    /// Of a program that shares a memory.
+    shared: Option<SharedRegisters>,
     frames: u64,
     sent: u64,
     dropped: u64,
@@ -52,6 +55,22 @@ impl Program {
         let switch = Switch::new(program, config);
         let switch = switch.map_err(|error| NoProgram(format!("{}: {error}", spec.program.display())))?;
         Program::with(spec, switch, load)
+    }
+
+    /// As [`Program::new`], with the registers of the block that are in a memory.
+    ///
+    /// # Errors
+    /// As there; the registers are not the program's, or the memory is not there.
+    pub(crate) fn sharing(
+        spec: &ProgramSpec,
+        engine: EngineKind,
+        place: &Place,
+        load: Load<'_>,
+    ) -> Result<Program, NoProgram> {
+        let program = Program::new(spec, engine, load)?;
+        let names = spec.shared.as_ref().map_or(&[][..], |shared| &shared.registers);
+        let shared = SharedRegisters::new(program.switch.program(), names, place).map_err(NoProgram)?;
+        Ok(Program { shared: Some(shared), ..program })
     }
 
     /// A program in hardware, which is simulated and served over a host link, with the tables that the block has in software.
@@ -95,13 +114,23 @@ impl Program {
                 NoProgram(format!("{}:{first}", path.display()))
             })?;
         }
-        Ok(Program { switch, spec: spec.clone(), link: None, frames: 0, sent: 0, dropped: 0 })
+        Ok(Program { switch, spec: spec.clone(), link: None, shared: None, frames: 0, sent: 0, dropped: 0 })
     }
 
     /// A frame comes in by a port of the program; what leaves, by output. What leaves by a port that is no output is lost.
     pub(crate) fn pass(&mut self, port: u32, item: Item, now_ns: u64, out: &mut Out) {
         self.frames += 1;
+        if let Some(shared) = &mut self.shared
+            && !shared.begin(self.switch.state_mut())
+        {
+            return;
+        }
         let outcome = self.switch.inject(port, &item.bytes, now_ns);
+        if let Some(shared) = &mut self.shared
+            && !shared.end(self.switch.state())
+        {
+            return;
+        }
         self.dropped += outcome.drops.len() as u64;
         for sent in outcome.sent {
             let is_manager = self.spec.cpu_port == Some(sent.port);
@@ -131,6 +160,11 @@ impl Program {
             .map_or_else(LinkCounts::default, |link| *link.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// What was counted of the memory that it shares.
+    pub fn shared_counts(&self) -> SharedCounts {
+        self.shared.as_ref().map_or_else(SharedCounts::default, SharedRegisters::counts)
+    }
+
     /// The switch, for its tables and counters.
     pub fn switch(&self) -> &Switch {
         &self.switch
@@ -149,6 +183,10 @@ impl Program {
             6..12 => {
                 let LinkCounts { frames, tables, lost, .. } = self.link_counts();
                 half([frames, tables, lost][(word as usize - 6) / 2], word)
+            }
+            12..18 => {
+                let SharedCounts { frames, waits, lost } = self.shared_counts();
+                half([frames, waits, lost][(word as usize - 12) / 2], word)
             }
             _ => 0,
         }

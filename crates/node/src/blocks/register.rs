@@ -112,6 +112,9 @@ pub fn registers(kind: &Kind) -> Vec<Register> {
             add("link.frames", 6, 2, false);
             add("link.tables", 8, 2, false);
             add("link.lost", 10, 2, false);
+            add("memory.frames", 12, 2, false);
+            add("memory.waits", 14, 2, false);
+            add("memory.lost", 16, 2, false);
         }
         Kind::Manager(_) => {
             add("waiting", 0, 1, false);
@@ -141,6 +144,7 @@ mod tests {
             ports: 4,
             cpu_port: None,
             software: Vec::new(),
+            shared: None,
         };
         let kinds = [
             Kind::P4(program),

@@ -1,6 +1,6 @@
 //! Whether what a file says fits together.
 
-use super::parse::{BlockDraft, ConnectionDraft, Draft};
+use super::parse::{BlockDraft, ConnectionDraft, Draft, MemoryDraft};
 use crate::model::*;
 use millrace_toml_sections::{Finding, Findings, Kind as Wrong, Placed, Table, nearest, quoted};
 use std::collections::HashMap;
@@ -8,11 +8,12 @@ use std::ops::Range;
 
 /// The model of a draft, if nothing is wrong with it.
 pub(super) fn check(draft: Draft<'_>, findings: &mut Findings) -> Option<NodeFile> {
-    let Draft { name, devices, services, functions, blocks, connections } = draft;
+    let Draft { name, devices, services, functions, blocks, connections, memories } = draft;
     unique("device", devices.iter().map(|(of, at)| (of.name.as_str(), at.clone())), findings);
     unique("service", services.iter().map(|(name, at)| (name.as_str(), at.clone())), findings);
     unique("function", functions.iter().map(|of| (of.name.as_str(), of.table.at("name"))), findings);
     unique("block", blocks.iter().map(|of| (of.name.as_str(), of.table.at("name"))), findings);
+    unique("memory", memories.iter().map(|of| (of.name.as_str(), of.table.at("name"))), findings);
     let named = |list: &[Placed<String>]| list.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     let services = named(&services);
     let devices: Vec<DeviceSpec> = devices.into_iter().map(|(of, _)| of).collect();
@@ -28,11 +29,20 @@ pub(super) fn check(draft: Draft<'_>, findings: &mut Findings) -> Option<NodeFil
             placement: of.placement,
         });
     }
+    let specs = memories.iter().map(|of| MemorySpec {
+        name: of.name.clone(),
+        device: find("device", &device_names, &of.device, &of.table, findings).unwrap_or(0),
+        at: of.at,
+        words: of.words,
+        lease_ms: of.lease_ms,
+    });
+    let specs: Vec<MemorySpec> = specs.collect();
     let names: Vec<String> = functions.iter().map(|of| of.name.clone()).collect();
     let mut checked_blocks = Vec::new();
     for of in &blocks {
         let function = find("function", &names, &of.function, &of.table, findings);
-        let (Some(function), Some(kind)) = (function, of.kind.clone()) else { continue };
+        let (Some(function), Some(mut kind)) = (function, of.kind.clone()) else { continue };
+        share(of, &mut kind, &specs, findings);
         let placement = of.placement.unwrap_or(checked_functions[function].placement);
         refuse_place(of, &kind, placement, findings);
         checked_blocks.push(BlockSpec { name: of.name.clone(), function, placement, kind });
@@ -48,7 +58,9 @@ pub(super) fn check(draft: Draft<'_>, findings: &mut Findings) -> Option<NodeFil
         functions: checked_functions,
         blocks: checked_blocks,
         connections: Vec::new(),
+        memories: specs,
     };
+    shared_by_some(&node, &memories, findings);
     ports_once(&node, &blocks, findings);
     for of in &connections {
         if let Some(connection) = connection(&node, of, findings) {
@@ -67,7 +79,7 @@ fn unique<'n>(what: &str, names: impl Iterator<Item = (&'n str, Range<usize>)>, 
     for (name, at) in names.filter(|(name, _)| !name.is_empty()) {
         match known.get(name) {
             Some(first) => {
-                let message = format!("there are two {what}s {}", quoted(name));
+                let message = format!("there is more than one {what} {}", quoted(name));
                 findings.push(Finding::new(Wrong::Duplicate, at, message).also(first.clone(), "first here"));
             }
             None => drop(known.insert(name, at)),
@@ -107,8 +119,42 @@ fn unknown<'n>(
     }
 }
 
+/// Finds the memory that a block shares.
+fn share(of: &BlockDraft<'_>, kind: &mut Kind, memories: &[MemorySpec], findings: &mut Findings) {
+    let Kind::P4(program) = kind else { return };
+    match (&mut program.shared, &of.memory) {
+        (Some(shared), Some(name)) => {
+            let names: Vec<String> = memories.iter().map(|memory| memory.name.clone()).collect();
+            shared.memory = find("memory", &names, name, &of.table, findings).unwrap_or(0);
+        }
+        (Some(_), None) => {
+            let why = "`shared` names registers, and no `memory` is named that they are in";
+            findings.push(Finding::new(Wrong::Conflict, of.table.at("shared"), why));
+        }
+        (None, Some(_)) => {
+            let why = "a memory is named, and no registers that are in it (`shared`)";
+            findings.push(Finding::new(Wrong::Conflict, of.table.at("memory"), why));
+        }
+        (None, None) => {}
+    }
+}
+
+/// A memory that no block shares is a mistake.
+fn shared_by_some(node: &NodeFile, drafts: &[MemoryDraft<'_>], findings: &mut Findings) {
+    for (number, draft) in drafts.iter().enumerate() {
+        if node.sharers(number).next().is_none() {
+            let message = format!("no block shares the memory {}", quoted(&draft.name));
+            findings.push(Finding::new(Wrong::Missing, draft.table.header(), message));
+        }
+    }
+}
+
 /// What cannot be where it is to be.
 fn refuse_place(of: &BlockDraft<'_>, kind: &Kind, placement: Placement, findings: &mut Findings) {
+    if let (Kind::P4(ProgramSpec { shared: Some(_), .. }), Placement::Hardware) = (kind, placement) {
+        let why = "`shared` is for a program in software, and this one is in hardware";
+        findings.push(Finding::new(Wrong::Conflict, of.table.at("shared"), why));
+    }
     if let (Kind::P4(program), Placement::Software) = (kind, placement)
         && !program.software.is_empty()
     {

@@ -6,8 +6,8 @@ use Form::{Flag, Name, Names, Number, Numbers, Quantity, Special, Text, Word};
 use millrace_toml_sections::{Absent, Form, Key, Measure, Section};
 
 /// All sections, in the order of the documentation.
-pub(crate) const SECTIONS: [&Section; 8] =
-    [&FILE, &NODE, &DEVICE, &SERVICE, &FUNCTION, &BLOCK, &ENTRY, &CONNECTION];
+pub(crate) const SECTIONS: [&Section; 9] =
+    [&FILE, &NODE, &DEVICE, &SERVICE, &FUNCTION, &BLOCK, &ENTRY, &CONNECTION, &MEMORY];
 
 /// The kinds of blocks.
 pub(crate) const KINDS: [&str; 8] =
@@ -37,6 +37,7 @@ pub(crate) const FILE: Section = Section {
         Key::sections("function", "32 (`MAX_FUNCTIONS`)", "a forwarding function, once for each"),
         Key::sections("block", "64 (`MAX_BLOCKS`)", "a function block, once for each"),
         Key::sections("connection", "512 (`MAX_CONNECTIONS`)", "an output and an input, once for each pair"),
+        Key::sections("memory", "16 (`MAX_MEMORIES`)", "a memory that programs share, once for each"),
     ],
 };
 
@@ -110,6 +111,13 @@ pub(crate) const BLOCK: Section = Section {
             "p4: the port of the program that is the output `manager`",
         ),
         key("software", Names(MAX_LIST, "MAX_LIST"), NONE, "p4 in hardware: tables that are in software"),
+        key("memory", Name, NONE, "p4 in software: the memory that it shares"),
+        key(
+            "shared",
+            Names(MAX_LIST, "MAX_LIST"),
+            NONE,
+            "p4 in software: registers of the program that are in that memory, one after the other",
+        ),
         key(
             "frames",
             Number(1, MAX_DEPTH, "MAX_DEPTH"),
@@ -212,6 +220,34 @@ pub(crate) const CONNECTION: Section = Section {
             Word(&["FFI", "FSI", "FDI"]),
             Is("what follows from the blocks"),
             "which interface that is; another one is a mistake",
+        ),
+    ],
+};
+
+/// `[[memory]]`.
+pub(crate) const MEMORY: Section = Section {
+    header: "[[memory]]",
+    means: "A memory that programs in software share, also those of other nodes.",
+    keys: &[
+        name("its name"),
+        key("device", Name, Mistake, "the device that owns it"),
+        key(
+            "at",
+            Text,
+            Is("in the process of the node"),
+            "where it is served, as \"127.0.0.1:9562\" or \"9562\": by `millrace node memory`",
+        ),
+        key(
+            "words",
+            Number(1, MAX_SHARED_WORDS as u64, "MAX_SHARED_WORDS"),
+            Mistake,
+            "its size, in words of 32 bits",
+        ),
+        key(
+            "lease",
+            Number(1, MAX_BLOCK_LEASE_MS, "MAX_BLOCK_LEASE_MS"),
+            Absent::Number(250),
+            "milliseconds for which a block has it at most without giving it back",
         ),
     ],
 };

@@ -17,6 +17,7 @@ pub(super) struct Draft<'t> {
     pub(super) functions: Vec<FunctionDraft<'t>>,
     pub(super) blocks: Vec<BlockDraft<'t>>,
     pub(super) connections: Vec<ConnectionDraft<'t>>,
+    pub(super) memories: Vec<MemoryDraft<'t>>,
 }
 
 pub(super) struct FunctionDraft<'t> {
@@ -33,6 +34,17 @@ pub(super) struct BlockDraft<'t> {
     pub(super) placement: Option<Placement>,
     /// None if it was not written rightly.
     pub(super) kind: Option<Kind>,
+    /// The memory that it shares.
+    pub(super) memory: Option<String>,
+    pub(super) table: Table<'t>,
+}
+
+pub(super) struct MemoryDraft<'t> {
+    pub(super) name: String,
+    pub(super) device: String,
+    pub(super) at: Option<SocketAddr>,
+    pub(super) words: u32,
+    pub(super) lease_ms: u32,
     pub(super) table: Table<'t>,
 }
 
@@ -53,6 +65,7 @@ pub(super) fn draft<'t>(document: &'t DeTable<'t>, findings: &mut Findings) -> D
     let functions = all("function", &keys::FUNCTION, (MAX_FUNCTIONS, "MAX_FUNCTIONS"));
     let blocks = all("block", &keys::BLOCK, (MAX_BLOCKS, "MAX_BLOCKS"));
     let connections = all("connection", &keys::CONNECTION, (MAX_CONNECTIONS, "MAX_CONNECTIONS"));
+    let memories = all("memory", &keys::MEMORY, (MAX_MEMORIES, "MAX_MEMORIES"));
     let mut named = |table: Table<'_>| {
         let at = table.at("name");
         table.text("name", findings).map(|name| (name, at))
@@ -64,20 +77,35 @@ pub(super) fn draft<'t>(document: &'t DeTable<'t>, findings: &mut Findings) -> D
         blocks: blocks.into_iter().map(|table| block(table, findings)).collect(),
         connections: connections.into_iter().map(|table| connection(table, findings)).collect(),
         devices: devices.into_iter().filter_map(|table| device(&table, findings)).collect(),
+        memories: memories.into_iter().map(|table| memory(table, findings)).collect(),
     }
 }
 
 fn device(table: &Table<'_>, findings: &mut Findings) -> Option<Placed<DeviceSpec>> {
     let name = table.text("name", findings)?;
-    let mut at = None;
-    if let Some(text) = table.text("at", findings) {
-        at = server(&text);
-        if at.is_none() {
-            let message = format!("{} is no address with a port, as \"127.0.0.1:9561\"", quoted(&text));
-            findings.push(Finding::new(Wrong::Value, table.at("at"), message));
-        }
+    Some((DeviceSpec { name, at: at(table, findings) }, table.at("name")))
+}
+
+fn memory<'t>(table: Table<'t>, findings: &mut Findings) -> MemoryDraft<'t> {
+    MemoryDraft {
+        name: table.text("name", findings).unwrap_or_default(),
+        device: table.text("device", findings).unwrap_or_default(),
+        at: at(&table, findings),
+        words: table.number("words", findings).unwrap_or_default() as u32,
+        lease_ms: table.number("lease", findings).unwrap_or_default() as u32,
+        table,
     }
-    Some((DeviceSpec { name, at }, table.at("name")))
+}
+
+/// Where something is served.
+fn at(table: &Table<'_>, findings: &mut Findings) -> Option<SocketAddr> {
+    let text = table.text("at", findings)?;
+    let at = server(&text);
+    if at.is_none() {
+        let message = format!("{} is no address with a port, as \"127.0.0.1:9561\"", quoted(&text));
+        findings.push(Finding::new(Wrong::Value, table.at("at"), message));
+    }
+    at
 }
 
 /// An address, or a port of this machine.
@@ -131,13 +159,14 @@ fn block<'t>(table: Table<'t>, findings: &mut Findings) -> BlockDraft<'t> {
         function: table.text("function", findings).unwrap_or_default(),
         placement: placement(&table, findings),
         kind,
+        memory: table.text("memory", findings),
         table,
     }
 }
 
 /// The keys of each kind, those of all kinds left out.
 const KEYS: [(&str, &[&str]); 8] = [
-    ("p4", &["program", "entries", "ports", "cpu-port", "software"]),
+    ("p4", &["program", "entries", "ports", "cpu-port", "software", "memory", "shared"]),
     ("queue", &["frames", "bytes"]),
     ("scheduler", &["ports", "discipline", "quanta"]),
     ("octet_selector", &["octets"]),
@@ -208,8 +237,16 @@ fn program(table: &Table<'_>, findings: &mut Findings) -> Option<ProgramSpec> {
         entries,
         ports: table.number("ports", findings)? as u32,
         cpu_port: table.number("cpu-port", findings).map(|port| port as u32),
-        software: table.texts("software", findings).into_iter().map(|(name, _)| name).collect(),
+        software: names(table, "software", findings),
+        // Which memory that is, is found when all of them are known.
+        shared: table
+            .has("shared")
+            .then(|| SharedSpec { memory: 0, registers: names(table, "shared", findings) }),
     })
+}
+
+fn names(table: &Table<'_>, key: &str, findings: &mut Findings) -> Vec<String> {
+    table.texts(key, findings).into_iter().map(|(name, _)| name).collect()
 }
 
 fn scheduler(table: &Table<'_>, findings: &mut Findings) -> Option<SchedulerSpec> {
