@@ -89,7 +89,7 @@ fn of(make: impl FnOnce(&mut Design)) -> Design {
 const FEW: u64 = 12;
 
 /// What is compared unless `MILLRACE_AREA_ALL` asks for all, which takes minutes.
-const QUICK: [&str; 3] = ["sum", "carried", "less"];
+const QUICK: [&str; 4] = ["sum", "carried", "less", "memory_deep"];
 
 #[test]
 fn estimates_are_near_what_synthesis_makes() {
@@ -109,6 +109,8 @@ fn estimates_are_near_what_synthesis_makes() {
         ("memory_four", memory(33, 256, false)),
         ("memory_few", memory(58, 32, true)),
         ("memory_block", memory(58, 512, true)),
+        ("memory_deep", memory(18, 8192, true)),
+        ("memory_deeper", memory(36, 16_384, true)),
         ("editor_256", editor(256, 42, EditorShape::all_moves(256))),
         ("editor_four", editor(256, 38, 1 | 1 << 4 | 1 << 20)),
         ("editor_none", editor(256, 18, 1)),
@@ -180,4 +182,20 @@ fn a_design_of_too_many_gates_has_no_estimate() {
     design.add(m.finish());
     let refused = estimate(&design, Fabric::Lut4);
     assert_eq!(refused, Err(TooLarge::Gates));
+}
+
+#[test]
+fn a_product_takes_the_multipliers_of_the_parts_that_it_has() {
+    // Parts of 17 bits: four of 64 bits, two of 32. Of 64 bits of the product those pairs count whose sum is below four.
+    for (narrow, multipliers) in [(64, 4 + 3 + 2 + 1), (32, 4 + 3), (17, 4)] {
+        let mut m = ModuleBuilder::new("product");
+        let (a, b) = (m.input("a", narrow), m.input("b", 64));
+        let a = m.resize(a, 64);
+        let product = m.binary(BinaryOp::Mul, a, b);
+        m.output("product", product);
+        let mut design = Design::new();
+        design.add(m.finish());
+        let areas = estimate(&design, Fabric::Lut4).unwrap();
+        assert_eq!(areas.values().map(|area| area.multipliers).sum::<u64>(), multipliers, "{narrow} bits");
+    }
 }

@@ -7,6 +7,7 @@
 
 mod bits;
 mod cover;
+mod memory;
 mod registers;
 mod same;
 
@@ -14,6 +15,8 @@ use crate::sim::flatten::Flat;
 use crate::*;
 use bits::{Bits as Gates, Gate, Leaf, Lit};
 use cover::Cover;
+pub use memory::blocks;
+use memory::memory_area;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -86,23 +89,6 @@ impl Fabric {
         match self {
             Fabric::Lut4 => 4,
             Fabric::Lut6 => 6,
-        }
-    }
-
-    /// Words of the smallest memory in lookup tables, bits of these words, lookup tables that it takes, and what Yosys takes as its cost.
-    fn lut_memory(self, depth: u32) -> [u64; 4] {
-        match self {
-            Fabric::Lut4 => [16, 4, 4, 4],
-            Fabric::Lut6 if depth <= 32 => [32, 6, 4, 8],
-            Fabric::Lut6 => [64, 3, 4, 8],
-        }
-    }
-
-    /// What Yosys takes as the cost of a block memory.
-    fn block_cost(self) -> u64 {
-        match self {
-            Fabric::Lut4 => 128,
-            Fabric::Lut6 => 129,
         }
     }
 }
@@ -295,10 +281,9 @@ impl<'a> Live<'a> {
         }
         for (product, live) in self.gates.products.iter().zip(&self.products) {
             let area = &mut all[product.scope as usize];
-            // Parts of 17 bits; half of them are above the product.
-            let parts = u64::from(live.div_ceil(17));
-            area.multipliers += parts * (parts + 1) / 2;
-            area.luts += u64::from(*live) * (parts * (parts + 1) / 2).saturating_sub(1);
+            let parts = parts_of_product(product, *live);
+            area.multipliers += parts;
+            area.luts += u64::from(*live) * parts.saturating_sub(1);
         }
         self.flip_flops(all);
         for ((words, live), joined) in self.gates.memories.iter().zip(&self.words).zip(&self.joined) {
@@ -370,42 +355,18 @@ impl<'a> Live<'a> {
     }
 }
 
+/// Multipliers that a product takes, of whose bits so many count: one for each pair of parts of 17 bits that reaches these.
+fn parts_of_product(product: &bits::Product, live: u32) -> u64 {
+    const PART: usize = 17;
+    let parts = |of: &[Lit]| {
+        (of.iter().rposition(|lit| *lit != bits::ZERO).map_or(0, |last| last + 1)).div_ceil(PART)
+    };
+    let (a, b) = (parts(&product.a), parts(&product.b));
+    let pairs = (0..a).map(|low| b.min((live as usize).div_ceil(PART).saturating_sub(low)));
+    pairs.sum::<usize>() as u64
+}
+
 /// Makes a number at least another one; gives what it was.
 fn grow(number: &mut u32, least: u32) -> u32 {
     std::mem::replace(number, least.max(*number))
-}
-
-/// What a memory takes, of whose words so many bits are read, and whether a register after each read is part of it.
-fn memory_area(memory: &Memory, (width, joined): (u64, bool), fabric: Fabric) -> Area {
-    let depth = u64::from(memory.depth);
-    let reads = memory.reads.len().max(1) as u64;
-    let clocked = memory.reads.values().filter(|port| port.latency != Latency::Direct).count() as u64;
-    let [words, bits, luts, cost] = fabric.lut_memory(memory.depth);
-    let groups = depth.div_ceil(words);
-    let cells = reads * groups * width.div_ceil(bits);
-    let blocks = reads * blocks(depth, width);
-    let is_cheaper = (joined || clocked == reads) && blocks * fabric.block_cost() < cells * cost;
-    let is_block = memory.is_block() || is_cheaper;
-    if is_block {
-        return Area { blocks, ..Area::default() };
-    }
-    // Which group is read, and which is written.
-    let choice = match fabric {
-        Fabric::Lut4 => groups / 2,
-        Fabric::Lut6 => (groups - 1).div_ceil(3),
-    };
-    let decode = if groups > 1 { groups } else { 0 };
-    Area {
-        luts: reads * width * choice + decode,
-        ffs: clocked * width,
-        memory_luts: cells * luts,
-        memory_bits: depth * width,
-        ..Area::default()
-    }
-}
-
-/// Block memories of 18 kbit for so many words of so many bits, by the shape that takes the fewest.
-pub fn blocks(depth: u64, width: u64) -> u64 {
-    let shapes = [(512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1)];
-    shapes.iter().map(|(words, bits)| depth.div_ceil(*words) * width.div_ceil(*bits)).min().unwrap_or(0)
 }
