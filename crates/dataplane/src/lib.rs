@@ -80,7 +80,8 @@ pub use requests::{
 pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, SwitchError};
 pub use timed::{MAX_AHEAD_NS, MAX_TIMED};
 pub use trace::{
-    BlockKind, Fate, Field, Journey, JourneyId, JourneyKind, KeyField, StageCycles, Step, StepCycles, Trace,
+    BlockKind, Fate, Field, Journey, JourneyId, JourneyKind, KeyField, StageCycles, StartCycles, Step,
+    StepCycles, Trace,
 };
 pub use worker::{
     BurstReport, Control, DEFAULT_QUANTUM, Doorbell, INTAKE_CLASSES, Intake, IntakeError, MAX_DRAIN_TIME,

@@ -60,6 +60,20 @@ pub struct StageCycles {
     pub period_ps: u32,
     /// The steps that ask a table or an object.
     pub steps: Vec<StepCycles>,
+    /// The steps that start a parser, a state of it, a control or a deparser.
+    pub starts: Vec<StartCycles>,
+}
+
+/// When it is known that a frame gets to a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StartCycles {
+    /// The step, counted from 0.
+    pub step: usize,
+    /// The cycle.
+    pub known: u32,
+    /// The last cycle that it may be, where hardware has the step several times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub or_until: Option<u32>,
 }
 
 /// When a step asks a table or an object, and when that answers.
@@ -392,7 +406,15 @@ impl fmt::Display for Journey {
             writeln!(f, "  in hardware: cycle 0 to {last} ({ns:.1} ns)")?;
         }
         for (number, step) in self.steps.iter().enumerate() {
-            writeln!(f, "{step}")?;
+            write!(f, "{step}")?;
+            let starts = self.hardware.iter().flat_map(|stage| &stage.starts);
+            for StartCycles { known, or_until, .. } in starts.filter(|start| start.step == number) {
+                match or_until {
+                    Some(last) => write!(f, ", known in cycle {known} to {last}")?,
+                    None => write!(f, ", known in cycle {known}")?,
+                }
+            }
+            writeln!(f)?;
             let cycles = self.hardware.iter().flat_map(|stage| &stage.steps);
             for cycles in cycles.filter(|cycles| cycles.step == number) {
                 match cycles.answered {

@@ -4,20 +4,23 @@ use crate::assemble::{Parts, View, assemble, bank_port, software_ports, unit_of,
 use crate::convert::convert;
 use crate::driver::Driver;
 use crate::emit::{Ports, emit, object};
-use crate::graph::Node;
+use crate::graph::{Node, Wire};
 use crate::map::RegisterMap;
 use crate::model::Sim;
 use crate::objects::{NoUnit, ObjectUnit, Synced};
 use crate::refusal::{Construct, Refusal};
-use crate::report::{AccessReport, ObjectReport, OutsideReport, Report, StageReport, TableReport, frames};
+use crate::report::{
+    AccessReport, ObjectReport, OutsideReport, Report, StageReport, StartReport, TableReport, frames,
+};
 use crate::running::Running;
 use crate::schedule::{Schedule, schedule};
 use crate::shared::{Shared, SharedObject};
 use crate::slots::Slot;
 use crate::software_port::SoftwarePort;
-use crate::stage::{Dataflow, Input, ObjectKey, input_width};
+use crate::stage::{Dataflow, Input, ObjectKey, Start, input_width};
 use crate::tables::TableUnit;
 use crate::target::Target;
+use cranelift_entity::SecondaryMap;
 use millrace_midend::cfg::flatten;
 use millrace_midend::order::may_set;
 use millrace_midend::{Cancel, Meter, Plan, Step};
@@ -482,6 +485,7 @@ impl Hardware {
             registers,
             blocks: dataflow.blocks,
             accesses: accesses.collect(),
+            starts: starts(stage),
         }
     }
 
@@ -622,4 +626,22 @@ impl Kept {
     fn may_be_set(&self, slot: SlotId) -> bool {
         self.0.contains(&slot)
     }
+}
+
+/// When it is known whether a frame gets to the parts of a stage. What nothing needs is not computed: of it that is when all that it would
+/// come from is there.
+fn starts(stage: &Stage) -> Vec<StartReport> {
+    let Stage { dataflow, placed, .. } = stage;
+    let mut cycles: SecondaryMap<Wire, u32> = SecondaryMap::new();
+    for wire in dataflow.graph.wires() {
+        let mut latest = 0;
+        dataflow.graph.node(wire).operands(|operand| latest = latest.max(cycles[operand]));
+        cycles[wire] = placed.cycle[wire].unwrap_or(latest);
+    }
+    let of = |start: &Start| StartReport {
+        body: start.body.clone(),
+        state: start.state.clone(),
+        cycle: cycles[start.enable],
+    };
+    dataflow.starts.iter().map(of).collect()
 }

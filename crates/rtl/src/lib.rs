@@ -71,7 +71,9 @@ pub use hardware::{Capacities, Hardware, Options, Part, without_unit};
 pub use model::Sim;
 pub use pair::Pair;
 pub use refusal::{Construct, Refusal};
-pub use report::{AccessReport, ObjectReport, OutsideReport, Report, StageReport, TableReport, line_rate};
+pub use report::{
+    AccessReport, ObjectReport, OutsideReport, Report, StageReport, StartReport, TableReport, line_rate,
+};
 pub use running::{Frame, Running, Said};
 pub use software_port::{PortKind, READ_LATENCY, SoftwarePort};
 pub use stage::{Input, LookupAnswer, Output, Rest, Unit};

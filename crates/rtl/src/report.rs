@@ -111,6 +111,20 @@ pub struct StageReport {
     pub blocks: usize,
     /// Accesses to tables and objects.
     pub accesses: Vec<AccessReport>,
+    /// When it is known whether a frame gets to the parts of the program, in their order.
+    pub starts: Vec<StartReport>,
+}
+
+/// When it is known whether a frame gets to a parser, a state of it, a control or a deparser. States of a loop are there as often as the
+/// loop is repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartReport {
+    /// The parser, control or deparser.
+    pub body: String,
+    /// The state; none: the start of all of it.
+    pub state: Option<String>,
+    /// The cycle.
+    pub cycle: u32,
 }
 
 /// About an access to a table or an object.

@@ -20,6 +20,16 @@ pub(crate) struct Dataflow {
     pub(crate) outputs: Vec<(Output, Wire)>,
     /// Blocks of the program with loops repeated.
     pub(crate) blocks: usize,
+    /// Where its parts start.
+    pub(crate) starts: Vec<Start>,
+}
+
+/// Where a parser, a state of it, a control or a deparser starts.
+pub(crate) struct Start {
+    pub(crate) body: String,
+    pub(crate) state: Option<String>,
+    /// Whether a frame gets there.
+    pub(crate) enable: Wire,
 }
 
 impl Dataflow {

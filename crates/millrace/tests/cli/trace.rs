@@ -109,6 +109,24 @@ fn the_story_of_hardware_has_cycles() {
         let answered = cycle + access["latency"].as_u64().unwrap();
         assert_eq!(of["hardware"]["steps"], json!([{ "step": step, "asked": cycle, "answered": answered }]));
         assert_eq!(of["hardware"]["last"], stage["latency"]);
+        // Parsers, states, controls and deparsers, each in its order, and what they wait for.
+        let starts = of["hardware"]["starts"].as_array().unwrap();
+        let number = |start: &serde_json::Value| start["step"].as_u64().unwrap() as usize;
+        let named = |start| steps[number(start)]["name"].as_str().unwrap();
+        let names: Vec<&str> = starts.iter().map(named).collect();
+        let known: Vec<u64> = starts.iter().map(|start| start["known"].as_u64().unwrap()).collect();
+        match journey {
+            0 => {
+                let wanted = ["RouterParser", "start", "ipv4", "RouterVerifyChecksum", "RouterIngress"];
+                assert_eq!(names, wanted);
+                assert!(known.is_sorted() && known[4] <= cycle, "{known:?}");
+            }
+            _ => {
+                assert_eq!(names, ["RouterEgress", "RouterComputeChecksum", "RouterDeparser"]);
+                // Whether the entry drops the frame is known with the answer.
+                assert_eq!(known, [0, 0, answered]);
+            }
+        }
         assert_eq!(of["hardware"]["period_ps"], 6400);
         let text = millrace(&[&TRACE[..], &ENTRIES, &packet, &["--engine", "rtl"]].concat());
         assert!(

@@ -22,11 +22,11 @@ mod term;
 use crate::graph::{Graph, Node, Wire};
 use crate::limits::{MAX_ACCESSES, MAX_BLOCKS, MAX_CELLS, MAX_UNROLL};
 use crate::refusal::{Construct, Refusal};
-use crate::stage::{Access, Dataflow, Input, Output, Unit};
+use crate::stage::{Access, Dataflow, Input, Output, Start, Unit};
 pub(crate) use env::answer_width;
 use env::{Cells, Env, Place};
 use millrace_midend::cfg::{Cfg, CfgId};
-use millrace_midend::{Start, Verdict};
+use millrace_midend::{Start as StartOf, Verdict};
 use millrace_pipeline::entity::SecondaryMap;
 use millrace_pipeline::*;
 use order::Component;
@@ -45,7 +45,7 @@ type Paths = Vec<(Wire, Env)>;
 pub(crate) fn convert(
     program: &Program,
     cfg: &Cfg,
-    start: Start,
+    start: StartOf,
     zero: &dyn Fn(SlotId) -> bool,
 ) -> Result<Dataflow, Refusal> {
     let mut converter = Converter::new(program, cfg);
@@ -68,7 +68,8 @@ struct Converter<'a> {
     outputs: Vec<(Output, Wire)>,
     /// The block that is visited.
     at: CfgId,
-    blocks: usize,
+    /// The blocks that were visited, with loops repeated, each with whether a frame gets there.
+    visits: Vec<(CfgId, Wire)>,
     steps: u64,
 }
 
@@ -93,12 +94,12 @@ impl<'a> Converter<'a> {
             ends: Vec::new(),
             outputs: Vec::new(),
             at: cfg.entry,
-            blocks: 0,
+            visits: Vec::new(),
             steps: 0,
         }
     }
 
-    fn run(&mut self, start: Start, zero: &dyn Fn(SlotId) -> bool) -> Step<()> {
+    fn run(&mut self, start: StartOf, zero: &dyn Fn(SlotId) -> bool) -> Step<()> {
         let mut paths: SecondaryMap<CfgId, Paths> = SecondaryMap::new();
         let always = self.graph.bool(true);
         let env = self.start(start, zero)?;
@@ -154,14 +155,14 @@ impl<'a> Converter<'a> {
             return Ok(Vec::new());
         }
         self.at = block;
-        self.blocks += 1;
-        if self.blocks > MAX_BLOCKS {
+        if self.visits.len() >= MAX_BLOCKS {
             return Err(Construct::Blocks);
         }
-        if self.blocks.saturating_mul(self.cells.len()) > MAX_CELLS {
+        if (self.visits.len() + 1).saturating_mul(self.cells.len()) > MAX_CELLS {
             return Err(Construct::Cells);
         }
         let (cond, mut env) = self.meet(paths)?;
+        self.visits.push((block, cond));
         let cfg = self.cfg;
         for op in &cfg.blocks[block].ops {
             self.op(op, cond, &mut env)?;
@@ -177,9 +178,9 @@ impl<'a> Converter<'a> {
     }
 
     /// The storage at the start of the stage.
-    fn start(&mut self, start: Start, zero: &dyn Fn(SlotId) -> bool) -> Step<Env> {
+    fn start(&mut self, start: StartOf, zero: &dyn Fn(SlotId) -> bool) -> Step<Env> {
         let length = self.input(Input::Length, 32);
-        let has_headers = start == Start::Context;
+        let has_headers = start == StartOf::Context;
         let cursor = match has_headers {
             true => Some(self.input(Input::Cursor, 32)),
             false => None,
@@ -293,22 +294,50 @@ impl<'a> Converter<'a> {
     /// What the block that is visited is part of, for people.
     fn part(&self) -> String {
         let origin = &self.cfg.blocks[self.at].origin;
-        let state = origin.rsplit_once('.').and_then(|(body, block)| {
-            let number: u32 = block.strip_prefix("block")?.parse().ok()?;
-            let body = self.program.bodies.values().find(|other| other.name == body)?;
-            let state = body.blocks.get(BlockId::from_u32(number))?.state.as_ref()?;
-            Some(format!("{}.{state}", body.name))
+        match self.state(origin) {
+            Some((body, state)) => format!("{body}.{state}"),
+            None => origin.clone(),
+        }
+    }
+
+    /// The parser and its state that a block comes from.
+    fn state(&self, origin: &str) -> Option<(&'a str, &'a str)> {
+        let (body, block) = origin.rsplit_once('.')?;
+        let number: u32 = block.strip_prefix("block")?.parse().ok()?;
+        let body = self.program.bodies.values().find(|other| other.name == body)?;
+        let state = body.blocks.get(BlockId::from_u32(number))?.state.as_ref()?;
+        Some((&body.name, state))
+    }
+
+    /// Where parsers, their states, controls and deparsers start, as often as loops repeat them.
+    fn starts(&self) -> Vec<Start> {
+        // What follows an instruction in the same block of the program is a block of its own here, which comes after the first.
+        let mut first: FxHashMap<&str, CfgId> = FxHashMap::default();
+        for (id, block) in &self.cfg.blocks {
+            first.entry(&block.origin).or_insert(id);
+        }
+        let is_body = |name: &str| self.program.bodies.values().any(|body| body.name == name);
+        let visits = self.visits.iter().filter_map(|(block, enable)| {
+            let origin = self.cfg.blocks[*block].origin.as_str();
+            let (body, state) = match self.state(origin) {
+                Some((body, state)) if first.get(origin) == Some(block) => (body, Some(state.to_owned())),
+                None if is_body(origin) => (origin, None),
+                _ => return None,
+            };
+            Some(Start { body: body.to_owned(), state, enable: *enable })
         });
-        state.unwrap_or_else(|| origin.clone())
+        visits.collect()
     }
 
     fn into_dataflow(self) -> Dataflow {
+        let starts = self.starts();
         Dataflow {
             graph: self.graph,
             inputs: self.inputs,
             accesses: self.accesses,
             outputs: self.outputs,
-            blocks: self.blocks,
+            blocks: self.visits.len(),
+            starts,
         }
     }
 }
