@@ -46,8 +46,13 @@ impl<'b> Cover<'b> {
         };
         let mut is_needed = vec![false; count];
         needed.iter().for_each(|lit| is_needed[(lit / 2) as usize] = true);
+        // A gate that is part of one of its kind is packed with that, and not before: it would be counted twice.
+        let mut is_part = vec![false; count];
+        for gate in bits.gates.iter() {
+            cover.parts_of_kind(gate).for_each(|part| is_part[part as usize] = !is_needed[part as usize]);
+        }
         for gate in 0..count as u32 {
-            if uses[gate as usize] == 0 || cover.is_leaf(gate) {
+            if uses[gate as usize] == 0 || cover.is_leaf(gate) || is_part[gate as usize] {
                 continue;
             }
             let cut = match &bits.gates[gate as usize] {
@@ -134,25 +139,35 @@ impl<'b> Cover<'b> {
     fn terms(&self, gate: u32) -> Vec<u32> {
         let (mut terms, mut open) = (Vec::new(), vec![gate]);
         while let Some(gate) = open.pop() {
-            let (lits, is_and) = match &self.bits.gates[gate as usize] {
-                Gate::And(lits) => (lits, true),
-                Gate::Xor(lits) => (lits, false),
-                _ => continue,
-            };
+            let (Gate::And(lits) | Gate::Xor(lits)) = &self.bits.gates[gate as usize] else { continue };
             for lit in lits.iter() {
                 let part = lit / 2;
-                let same = match &self.bits.gates[part as usize] {
-                    Gate::And(_) => is_and && lit & 1 == 0,
-                    Gate::Xor(_) => !is_and,
-                    _ => false,
-                };
-                match same && self.is_free(part) {
+                match self.is_of_kind(&self.bits.gates[gate as usize], *lit) && self.is_free(part) {
                     true => open.push(part),
                     false => terms.push(part),
                 }
             }
         }
         terms
+    }
+
+    /// Whether what a gate uses is a gate of the same kind, so that both are one.
+    fn is_of_kind(&self, gate: &Gate, lit: Lit) -> bool {
+        match (gate, &self.bits.gates[(lit / 2) as usize]) {
+            (Gate::And(_), Gate::And(_)) => lit & 1 == 0,
+            (Gate::Xor(_), Gate::Xor(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// The gates that are used by this one alone and are of its kind.
+    fn parts_of_kind<'g>(&'g self, gate: &'g Gate) -> impl Iterator<Item = u32> + 'g {
+        let lits = match gate {
+            Gate::And(lits) | Gate::Xor(lits) => &lits[..],
+            _ => &[],
+        };
+        let parts = lits.iter().filter(|lit| self.is_of_kind(gate, **lit)).map(|lit| lit / 2);
+        parts.filter(|part| self.uses[*part as usize] == 1)
     }
 
     fn pack(&mut self, gate: u32) -> Vec<u32> {
