@@ -2,11 +2,15 @@
 //!
 //! From inputs to outputs, each gate takes into its own table what makes its inputs, if nothing else needs that and the inputs of all of it
 //! are not too many. What has many inputs is packed, the largest parts first, as many as fit. A choice between two tables is a
-//! multiplexer of the FPGA, which takes no table.
+//! multiplexer of a Xilinx 7, which takes no table. An ECP5 has these, too, but what Yosys' mapping makes with them are tables of five to
+//! seven inputs, where they make a path shorter, and a choice of many words takes as many tables as if there were none.
 
 use super::bits::{Bits, Gate, Lit};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
+
+/// The most inputs that a lookup table has.
+const MAX_INPUTS: usize = 6;
 
 /// The number of lookup tables of each instance.
 pub(super) struct Cover<'b> {
@@ -125,7 +129,9 @@ impl<'b> Cover<'b> {
             }
         }
         let (taken, cut) = best.map_or((0, parts.to_vec()), |(taken, _, _, cut)| (taken, cut));
-        let is_wide = taken & 6 == 0 && self.is_free(parts[1]) && self.is_free(parts[2]);
+        // Tables of six inputs are those of a Xilinx 7.
+        let is_wide =
+            self.inputs == MAX_INPUTS && taken & 6 == 0 && self.is_free(parts[1]) && self.is_free(parts[2]);
         self.is_wide[gate as usize] = is_wide;
         for (at, part) in parts.into_iter().enumerate() {
             if (taken >> at & 1 == 0 || is_wide) && self.is_free(part) {
