@@ -52,7 +52,7 @@ impl<'b> Cover<'b> {
         needed.iter().for_each(|lit| is_needed[(lit / 2) as usize] = true);
         // A gate that is part of one of its kind is packed with that, and not before: it would be counted twice.
         let mut is_part = vec![false; count];
-        for gate in bits.gates.iter() {
+        for (gate, _) in bits.gates.iter().zip(uses).filter(|(_, uses)| **uses > 0) {
             cover.parts_of_kind(gate).for_each(|part| is_part[part as usize] = !is_needed[part as usize]);
         }
         for gate in 0..count as u32 {
