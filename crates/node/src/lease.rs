@@ -15,11 +15,12 @@
 //! | 4 | write | takes a lease for the number in word 6, for the written number of milliseconds; refused while the lease of another number holds |
 //! | 5 | write | gives the lease of that token back |
 //! | 6 | write | the number of the client: any but 0 |
-//! | 7 | write | the token of the writes that follow, in the same request |
+//! | 7 | write | the token of the writes that follow, in the same request; refused unless its lease holds |
 //! | 8... | read, write | the memory |
 //!
 //! All words of a request are written with nothing of other clients between them. So a client takes a lease with words 6 and 4, and
-//! writes with word 7 and then the memory. Word 7 is forgotten when a request of another kind comes.
+//! writes with word 7 and then the memory. Whether the lease holds is asked with word 7 alone: a request is done as a whole, also if the
+//! lease ends in the middle of it. Word 7 is forgotten when a request of another kind comes.
 
 use crate::limits::{MAX_LEASE_MS, MAX_SHARED_WORDS};
 use millrace_link::limits::MAX_WORDS;
@@ -88,6 +89,16 @@ impl SharedMemory {
         self.lease
     }
 
+    /// Whether the lease of a token holds.
+    fn is_held(&mut self, token: u32) -> bool {
+        self.holds().is_some_and(|lease| lease.token == token)
+    }
+
+    /// Whether the lease of a token held when the request named it, and nobody else has taken one since.
+    fn writes_as(&self, token: u32) -> bool {
+        self.writes_as == token && self.lease.is_some_and(|lease| lease.token == token)
+    }
+
     fn conflict(&mut self, why: String) -> Fault {
         self.conflicts = self.conflicts.wrapping_add(1);
         Fault::new(why)
@@ -140,27 +151,26 @@ impl Device for SharedMemory {
                 (self.who, self.writes_as) = (0, 0);
                 taken
             }
-            GIVE_BACK => match self.holds() {
-                Some(lease) if lease.token == word => {
-                    self.lease = None;
-                    Ok(())
-                }
-                _ => Err(self.conflict(format!("the lease {word} does not hold"))),
-            },
+            GIVE_BACK if self.writes_as(word) || self.is_held(word) => {
+                (self.lease, self.writes_as) = (None, 0);
+                Ok(())
+            }
+            GIVE_BACK => Err(self.conflict(format!("the lease {word} does not hold"))),
             AS => {
+                self.writes_as = 0;
+                if !self.is_held(word) {
+                    return Err(self.conflict(format!("the lease {word} does not hold")));
+                }
                 self.writes_as = word;
                 Ok(())
             }
             at if at >= MEMORY => {
-                let token = self.writes_as;
-                match self.holds() {
-                    Some(lease) if lease.token == token => {
-                        self.words[(at - MEMORY) as usize] = word;
-                        self.version = self.version.wrapping_add(1);
-                        Ok(())
-                    }
-                    _ => Err(self.conflict(format!("the lease {token} does not hold"))),
+                if !self.writes_as(self.writes_as) {
+                    return Err(self.conflict("a write names the token of its lease first".into()));
                 }
+                self.words[(at - MEMORY) as usize] = word;
+                self.version = self.version.wrapping_add(1);
+                Ok(())
             }
             _ => Err(Fault::new(format_args!("{address:#x} cannot be written"))),
         }
