@@ -65,6 +65,9 @@ pub trait Device: Send {
     /// What it is like.
     fn shape(&self) -> Shape;
 
+    /// A request for registers begins. What is read or written until the next one is of the same client.
+    fn begin(&mut self) {}
+
     /// The register at an address.
     ///
     /// # Errors

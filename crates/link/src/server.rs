@@ -418,6 +418,7 @@ impl Owner {
             let bytes = self.shape.bytes;
             return Err(Fault::new(format_args!("the registers end at {bytes:#x}, and {last:#x} is asked")));
         }
+        self.device.begin();
         (0..u32::from(words)).map(|word| self.device.read(address + 4 * word)).collect()
     }
 
@@ -426,6 +427,7 @@ impl Owner {
         if let Err(fault) = writes.iter().try_for_each(|(address, _)| self.check(*address)) {
             return refused(tag, 0, fault);
         }
+        self.device.begin();
         for (done, (address, word)) in (0..).zip(writes) {
             if let Err(fault) = self.device.write(*address, *word) {
                 return refused(tag, done, fault);

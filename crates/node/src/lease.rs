@@ -20,7 +20,7 @@
 //!
 //! All words of a request are written with nothing of other clients between them. So a client takes a lease with words 6 and 4, and
 //! writes with word 7 and then the memory. Whether the lease holds is asked with word 7 alone: a request is done as a whole, also if the
-//! lease ends in the middle of it. Word 7 is forgotten when a request of another kind comes.
+//! lease ends in the middle of it. Words 6 and 7 are forgotten with the end of their request, so that nobody writes as another one.
 
 use crate::limits::{MAX_LEASE_MS, MAX_SHARED_WORDS};
 use millrace_link::limits::MAX_WORDS;
@@ -126,8 +126,11 @@ impl Device for SharedMemory {
         Shape { name: self.name.clone(), bytes: 4 * (MEMORY + self.words.len() as u32), ports: 0 }
     }
 
+    fn begin(&mut self) {
+        (self.who, self.writes_as) = (0, 0);
+    }
+
     fn read(&mut self, address: u32) -> Result<u32, Fault> {
-        self.writes_as = 0;
         let lease = self.holds();
         Ok(match address / 4 {
             TOKEN => lease.map_or(0, |lease| lease.token),
@@ -143,13 +146,12 @@ impl Device for SharedMemory {
     fn write(&mut self, address: u32, word: u32) -> Result<(), Fault> {
         match address / 4 {
             WHO => {
-                (self.who, self.writes_as) = (word, 0);
+                self.who = word;
                 Ok(())
             }
             TAKE => {
-                let taken = self.take(word);
-                (self.who, self.writes_as) = (0, 0);
-                taken
+                self.writes_as = 0;
+                self.take(word)
             }
             GIVE_BACK if self.writes_as(word) || self.is_held(word) => {
                 (self.lease, self.writes_as) = (None, 0);

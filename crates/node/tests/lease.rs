@@ -1,6 +1,6 @@
 //! Memory that is shared under leases: by sharers that keep to the protocol, that stop, and that are cut off.
 
-use millrace_link::Server;
+use millrace_link::{Client, Server};
 use millrace_node::{LeaseError, SharedMemory, Sharer};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
@@ -111,6 +111,25 @@ fn what_was_changed_is_written_with_the_lease_or_not_at_all() {
     std::thread::sleep(Duration::from_millis(200));
     assert!(is_refused(one.finish(&[(0, 7)])), "the lease {token:?} is over");
     assert_eq!(one.read(0, 1).unwrap(), (9000, vec![1]));
+}
+
+/// What names a client or a token is of one request: the next one is another client's for all that the memory knows.
+#[test]
+fn nobody_writes_as_another_one() {
+    const WORD: u32 = 4;
+    let server = serve(8);
+    let mut one = Sharer::connect(server.address(), 1).unwrap();
+    one.take(LONG).unwrap();
+    one.write(0, &[5]).unwrap();
+    let mut other = Client::connect(server.address(), false).unwrap();
+    let refused = other.write(&[(WORD * 8, 9)]).unwrap_err().to_string();
+    assert!(refused.contains("a write names the token of its lease first"), "{refused}");
+    one.give_back().unwrap();
+    // A lease for the client that a request before has named.
+    other.write(&[(WORD * 6, 3)]).unwrap();
+    let refused = other.write(&[(WORD * 4, 1000)]).unwrap_err().to_string();
+    assert!(refused.contains("a lease is for somebody"), "{refused}");
+    assert_eq!(one.read(0, 1).unwrap().1, [5]);
 }
 
 #[test]
