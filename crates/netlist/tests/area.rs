@@ -227,3 +227,23 @@ fn a_product_takes_the_multipliers_of_the_parts_that_it_has() {
         assert_eq!(areas.values().map(|area| area.multipliers).sum::<u64>(), multipliers, "{narrow} bits");
     }
 }
+
+#[test]
+fn bits_of_a_memory_that_are_always_zero_take_nothing() {
+    let mut m = ModuleBuilder::new("memory");
+    let (enable, data, at) = (m.input("enable", 1), m.input("data", 4), m.input("at", 4));
+    let words = m.memory("words", 8, 16, Vec::new());
+    m.promise_no_collision(words);
+    let wide = m.resize(data, 8);
+    m.write(words, enable, at, wide);
+    let read = m.read(words, at);
+    m.output("read", read);
+    let mut design = Design::new();
+    design.add(m.finish());
+    let areas = estimate(&design, Fabric::Lut4).unwrap();
+    // A memory of 16 words of 4 bits is four lookup tables.
+    assert_eq!(
+        areas.values().map(|area| (area.memory_luts, area.memory_bits)).collect::<Vec<_>>(),
+        [(4, 64)]
+    );
+}

@@ -162,7 +162,12 @@ impl Bits {
                 }
                 Op::Read(memory, port) => {
                     let (memory, port) = (memories[&(bits.scope, *memory)], port.index() as u32);
-                    (0..node.width).map(|bit| bits.leaf(Leaf::Read { memory, port, bit })).collect()
+                    (0..node.width)
+                        .map(|bit| match same.is_zero(memory, bit) {
+                            true => ZERO,
+                            false => bits.leaf(Leaf::Read { memory, port, bit }),
+                        })
+                        .collect()
                 }
                 Op::Input(_) => (0..node.width).map(|bit| bits.leaf(Leaf::Input(value, bit))).collect(),
                 op => {

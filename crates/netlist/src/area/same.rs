@@ -1,10 +1,10 @@
 //! Bits of registers that always hold the same, as tools for synthesis find and join them: a number that is one of two, carried along a
 //! pipeline, takes a flip-flop a cycle and not one for each of its bits.
 
-use super::bits::{Bits, Leaf, Lit};
+use super::bits::{Bits, Leaf, Lit, ZERO};
 use super::registers::Pin;
 use crate::sim::flatten::Flat;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// They are looked for so often with the same gates: what one pass finds of a register tells more of those after it.
 const PASSES: usize = 64;
@@ -16,6 +16,8 @@ pub(super) struct Same {
     first: Vec<usize>,
     /// What each bit is, if it is not only itself.
     of_bits: Vec<Option<Known>>,
+    /// Bits of the words of memories, by their numbers, into which nothing but 0 is written: they are 0 in all words.
+    zeros: FxHashSet<(u32, u32)>,
     /// How many are known.
     count: usize,
 }
@@ -28,6 +30,11 @@ pub(super) enum Known {
 }
 
 impl Same {
+    /// Whether a bit of all words of a memory is 0.
+    pub(super) fn is_zero(&self, memory: u32, bit: u32) -> bool {
+        self.zeros.contains(&(memory, bit))
+    }
+
     fn place(&self, (number, bit): (u32, u32)) -> Option<usize> {
         Some(self.first.get(number as usize)? + bit as usize)
     }
@@ -70,6 +77,15 @@ impl Bits {
             same.of_bits = vec![None; bits];
         }
         let before = same.count;
+        for (number, words) in (0..).zip(&self.memories) {
+            let memory = &flat.scopes[words.scope as usize].module.memories[words.id];
+            let starts = |bit: u32| memory.initial.iter().any(|word| word.bit(bit));
+            let is_written = |bit: u32| words.data.iter().any(|data| data.get(bit as usize) != Some(&ZERO));
+            let zeros = (0..memory.width).filter(|bit| !is_written(*bit) && !starts(*bit));
+            let known = same.zeros.len();
+            same.zeros.extend(zeros.map(|bit| (number, bit)));
+            same.count += same.zeros.len() - known;
+        }
         let mut now = Now((0..self.gates.len() as Lit).map(|gate| 2 * gate).collect());
         let gate = |(number, bit)| self.number_of(Leaf::Register(number, bit));
         for _ in 0..PASSES {
