@@ -13,7 +13,7 @@ use crate::outbox::Outbox;
 use crate::wire::{Refused, ToDevice, ToHost, length};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,6 +50,14 @@ enum Heard {
 }
 
 impl Server {
+    /// Serves a device at a free port of this machine, for who is told its address.
+    ///
+    /// # Errors
+    /// There is no free port, or there can be no thread.
+    pub fn local(device: Box<dyn Device>) -> io::Result<Server> {
+        Server::serve(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?, device)
+    }
+
     /// Serves a device to those who connect.
     ///
     /// # Errors

@@ -252,14 +252,18 @@ fn run(file: &Path, args: &RunNode, is_json: bool) -> Result<(), Failure> {
 
 /// The number of a device.
 fn device_named(node: &NodeFile, name: &str) -> Result<usize, Failure> {
-    let found = node.devices.iter().position(|device| device.name == name);
-    found.ok_or_else(|| Failure::Failed(format!("there is no device `{}`", name.escape_debug())))
+    named("device", node.devices.iter().map(|device| device.name.as_str()), name)
 }
 
 /// The number of a memory.
 fn memory_named(node: &NodeFile, name: &str) -> Result<usize, Failure> {
-    let found = node.memories.iter().position(|memory| memory.name == name);
-    found.ok_or_else(|| Failure::Failed(format!("there is no memory `{}`", name.escape_debug())))
+    named("memory", node.memories.iter().map(|memory| memory.name.as_str()), name)
+}
+
+/// The number of what has a name.
+fn named<'n>(what: &str, mut all: impl Iterator<Item = &'n str>, name: &str) -> Result<usize, Failure> {
+    let found = all.position(|other| other == name);
+    found.ok_or_else(|| Failure::Failed(format!("there is no {what} `{}`", name.escape_debug())))
 }
 
 /// A simulation of the hardware of a device.

@@ -28,14 +28,9 @@ fn steps(journey: &Journey, accesses: &[AccessReport]) -> Vec<StepCycles> {
     let mut cycles = Vec::new();
     for (step, of) in asked.iter().enumerate() {
         let Some((kind, object)) = *of else { continue };
-        let made = || asked.iter().enumerate().filter(|(_, other)| **other == Some((kind, object)));
         let there: Vec<&AccessReport> =
             accesses.iter().filter(|access| access.kind == kind && access.object == object).collect();
-        let before = made().filter(|(other, _)| *other < step).count();
-        let after = made().count() - before - 1;
-        // As accesses are made in their order, as many as were made before are before it, and so after it.
-        let may_be = there.len().saturating_sub(after);
-        cycles.extend(there.get(before..may_be).unwrap_or(&[]).iter().map(|access| StepCycles {
+        cycles.extend(may_be(&asked, step, &there).iter().map(|access| StepCycles {
             step,
             asked: access.cycle,
             answered: (access.answered_bits > 0).then_some(access.cycle + access.latency),
@@ -44,30 +39,36 @@ fn steps(journey: &Journey, accesses: &[AccessReport]) -> Vec<StepCycles> {
     cycles
 }
 
+/// Which of those that hardware has the one at a place may be, of all that a frame makes: as they are made in their order, as many as were
+/// made before are before it, and so after it.
+fn may_be<'t, K: PartialEq, T>(made: &[K], at: usize, there: &'t [T]) -> &'t [T] {
+    let as_this = |others: &[K]| others.iter().filter(|other| **other == made[at]).count();
+    let (before, after) = (as_this(&made[..at]), as_this(&made[at + 1..]));
+    there.get(before..there.len().saturating_sub(after)).unwrap_or(&[])
+}
+
 fn starts(steps: &[Step], reported: &[StartReport]) -> Vec<StartCycles> {
     let mut body = "";
-    let mut told: Vec<(usize, &str, Option<&str>)> = Vec::new();
+    let (mut numbers, mut made) = (Vec::new(), Vec::new());
     for (number, step) in steps.iter().enumerate() {
         match step {
             Step::Block { name, .. } => {
                 body = name;
-                told.push((number, body, None));
+                made.push((body, None));
             }
-            Step::State { name, .. } => told.push((number, body, Some(name))),
-            _ => {}
+            Step::State { name, .. } => made.push((body, Some(name.as_str()))),
+            _ => continue,
         }
+        numbers.push(number);
     }
     let mut cycles: Vec<StartCycles> = Vec::new();
-    for (at, (step, body, state)) in told.iter().enumerate() {
-        let is_same = |(_, other, of): &&(usize, &str, Option<&str>)| other == body && of == state;
-        let (before, after) =
-            (told[..at].iter().filter(is_same).count(), told[at + 1..].iter().filter(is_same).count());
+    for (at, step) in numbers.into_iter().enumerate() {
         let there: Vec<u32> = reported
             .iter()
-            .filter(|start| start.body == *body && start.state.as_deref() == *state)
+            .filter(|start| (start.body.as_str(), start.state.as_deref()) == made[at])
             .map(|start| start.cycle)
             .collect();
-        let may_be = there.get(before..there.len().saturating_sub(after)).unwrap_or(&[]);
+        let may_be = may_be(&made, at, &there);
         let (first, last) = match (may_be.iter().min(), may_be.iter().max()) {
             (Some(first), Some(last)) => (*first, *last),
             // It always follows what is before it, and is one with that.
@@ -76,7 +77,7 @@ fn starts(steps: &[Step], reported: &[StartReport]) -> Vec<StartCycles> {
                 None => continue,
             },
         };
-        cycles.push(StartCycles { step: *step, known: first, or_until: (last > first).then_some(last) });
+        cycles.push(StartCycles { step, known: first, or_until: (last > first).then_some(last) });
     }
     cycles
 }

@@ -9,7 +9,6 @@ use millrace_node::blocks::compile;
 use millrace_node::split::SplitEngine;
 use millrace_node::{Graph, NodeFile, SharedMemory};
 use millrace_stf::{parse, run_on};
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -68,8 +67,7 @@ fn sharing(nodes: usize) -> Result<(), Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(folder.join("gates.toml"))?;
     let mut file = NodeFile::parse("gates.toml", &text).map_err(|why| why.render(false))?;
     let spec = &mut file.memories[0];
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let server = Server::serve(listener, Box::new(SharedMemory::new(&spec.name, spec.words)?))?;
+    let server = Server::local(Box::new(SharedMemory::new(&spec.name, spec.words)?))?;
     spec.at = Some(server.address());
     let stf = std::fs::read_to_string(folder.join("../nat.stf"))?;
     let test = parse(&stf).map_err(|_| "nat.stf")?;
@@ -104,8 +102,7 @@ fn sharing(nodes: usize) -> Result<(), Box<dyn std::error::Error>> {
 
 /// So many frames, of which so many are on the link at once.
 fn alone(bytes: usize, window: usize, frames: usize) -> Result<(), Box<dyn std::error::Error>> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let server = Server::serve(listener, Box::new(Echo::default()))?;
+    let server = Server::local(Box::new(Echo::default()))?;
     let mut client = Client::connect(server.address(), true)?;
     let frame = vec![0x5a; bytes];
     let mut sent = std::collections::VecDeque::new();

@@ -13,7 +13,6 @@ use crate::registers::{UNCONNECTED, WINDOW_WORDS, place};
 use millrace_dataplane::EngineKind;
 use millrace_link::Server;
 use std::fmt;
-use std::net::{Ipv4Addr, TcpListener};
 
 /// The first words of what a MAC has received, and of what it has left out of that.
 const RECEIVED: u32 = 16;
@@ -526,9 +525,7 @@ fn memories(node: &NodeFile) -> Result<(Vec<Place>, Vec<Server>), GraphError> {
                 let failed = |why: String| GraphError { block: spec.name.clone(), why };
                 let memory =
                     SharedMemory::new(&spec.name, spec.words).map_err(|why| failed(why.to_string()))?;
-                let served = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-                    .and_then(|listener| Server::serve(listener, Box::new(memory)));
-                own.push(served.map_err(|why| failed(why.to_string()))?);
+                own.push(Server::local(Box::new(memory)).map_err(|why| failed(why.to_string()))?);
                 own[own.len() - 1].address()
             }
         };

@@ -2,12 +2,11 @@
 
 use millrace_link::{Client, Server};
 use millrace_node::{LeaseError, SharedMemory, Sharer};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 fn serve(words: u32) -> Server {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    Server::serve(listener, Box::new(SharedMemory::new("shared", words).unwrap())).unwrap()
+    Server::local(Box::new(SharedMemory::new("shared", words).unwrap())).unwrap()
 }
 
 fn is_refused<T>(result: Result<T, LeaseError>) -> bool {

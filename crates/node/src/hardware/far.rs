@@ -9,7 +9,7 @@ use millrace_drivers::wall_clock_ns;
 use millrace_link::{Client, Event, LinkError, Refused, Server};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Most frames that have left by a MAC and were not taken: what a queue may hold, and more than `MAX_TO_SEND`.
@@ -50,9 +50,7 @@ impl Far {
             Some(address) => address,
             None => {
                 let device = HardwareDevice::new(node, top)?;
-                let listener =
-                    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
-                let served = Server::serve(listener, Box::new(device)).map_err(|error| error.to_string())?;
+                let served = Server::local(Box::new(device)).map_err(|error| error.to_string())?;
                 server.insert(served).address()
             }
         };

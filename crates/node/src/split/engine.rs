@@ -12,7 +12,7 @@ use millrace_midend::Verdict;
 use millrace_pipeline::{Program, TableId};
 use millrace_state::State;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -122,8 +122,7 @@ impl SplitEngine {
         if let Some(device) = self.device.take() {
             let failed = |why: std::io::Error| EngineError(format!("the device cannot be served: {why}"));
             let objects = state.share().map_err(|error| EngineError(error.to_string()))?;
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
-            let served = Server::serve(listener, Box::new(device.with_objects(objects)));
+            let served = Server::local(Box::new(device.with_objects(objects)));
             self.server = Some(served.map_err(failed)?);
         }
         let waits = self.failed.is_some_and(|failed| failed.elapsed() < RETRY_TIME);
