@@ -50,12 +50,21 @@ enum LinkKind {
 
 /// A bus of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum BusKind {
+pub(crate) enum BusKind {
     /// AXI4-Lite
     #[value(name = "axi4-lite")]
     Axi4Lite,
     /// Avalon-MM
     AvalonMm,
+}
+
+impl BusKind {
+    pub(crate) fn bus(self) -> Bus {
+        match self {
+            BusKind::Axi4Lite => Bus::Axi4Lite,
+            BusKind::AvalonMm => Bus::AvalonMm,
+        }
+    }
 }
 
 impl DeviceArgs {
@@ -88,11 +97,7 @@ impl DeviceArgs {
             Some(LinkKind::Xgmii) => Link::Xgmii,
             Some(LinkKind::Gmii) => Link::Gmii,
         };
-        let bus = match self.bus {
-            None => usual.bus,
-            Some(BusKind::Axi4Lite) => Bus::Axi4Lite,
-            Some(BusKind::AvalonMm) => Bus::AvalonMm,
-        };
+        let bus = self.bus.map_or(usual.bus, BusKind::bus);
         let (ports, slots) = (self.ports().unwrap_or(usual.ports), self.slots.unwrap_or(usual.slots));
         // A frame waits in a queue and in a slot of the port where it came in.
         let held = ports.saturating_mul(slots).clamp(2, usual.depth).next_power_of_two();

@@ -1,18 +1,23 @@
 //! `millrace node`: a packet node made of function blocks, as one file describes it.
 
+use crate::device_args::BusKind;
 use crate::entries::read;
 use crate::findings::Failure;
 use crate::grpc;
 use crate::link;
 use crate::output::{has_colour, note_line, say_line, tell_coloured};
+use crate::registers;
+use crate::rtl::TargetKind;
 use crate::signals;
 use clap::{Args, Subcommand};
-use millrace_link::Client;
+use millrace_link::{Client, Device, Mapped};
 use millrace_listen::{Address, LINK};
 use millrace_netlist::verilog;
-use millrace_node::hardware::{HardwareDevice, Top};
+use millrace_node::hardware::{HardwareDevice, MappedDevice, Top};
 use millrace_node::limits::MAX_PROGRAM;
-use millrace_node::{Graph, Kind, Mapped, NodeFile, Ports, Round, Shared, SharedMemory, map};
+use millrace_node::{Graph, Kind, Mapped as Register, NodeFile, Ports, Round, Shared, SharedMemory, map};
+use millrace_rtl::map::Bus;
+use millrace_rtl::{AreaReport, Target, build_files};
 use millrace_syntax::read_text;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -48,6 +53,12 @@ struct RunNode {
     /// Writes the SystemVerilog of its blocks in hardware there, and does not run it; a folder for each of several devices
     #[arg(short, value_name = "DIR", conflicts_with_all = ["attach", "listen"])]
     output: Option<PathBuf>,
+    /// What that is for
+    #[arg(long, value_enum, default_value_t = TargetKind::Generic, requires = "output")]
+    target: TargetKind,
+    /// The bus of its registers; AXI4-Lite if not given
+    #[arg(long, value_enum, requires = "output")]
+    bus: Option<BusKind>,
     /// Where to serve its registers, and the frames of its managers, over the host link
     #[arg(long, value_name = "ADDR|PORT")]
     listen: Option<Address>,
@@ -64,7 +75,7 @@ enum What {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Serves the hardware of a device of a node, simulated, until it is told to end
+    /// Serves the hardware of a device of a node, simulated or mapped, until it is told to end
     Serve {
         /// The file of the node
         #[arg(value_name = "FILE")]
@@ -72,6 +83,12 @@ enum What {
         /// The device
         #[arg(value_name = "DEVICE")]
         device: String,
+        /// Its registers, if it is on a board and not simulated: a device of UIO, as /dev/uio0
+        #[arg(long, value_name = "PATH")]
+        uio: Option<PathBuf>,
+        /// Which of the maps of that
+        #[arg(long, value_name = "N", default_value_t = 0, requires = "uio")]
+        map: u32,
         /// Where to listen
         #[arg(long, value_name = "ADDR|PORT", default_value = "127.0.0.1:9561")]
         listen: Address,
@@ -149,14 +166,15 @@ fn place(text: &str) -> Result<(String, Address), String> {
 pub(crate) fn node(args: &NodeCommand) -> Result<(), Failure> {
     match (&args.what, &args.run.file) {
         (None, Some(file)) => match &args.run.output {
-            Some(folder) => write_hardware(file, folder, args.json),
+            Some(folder) => write_hardware(file, folder, (&args.run, args.json)),
             None => run(file, &args.run, args.json),
         },
         (None, None) => Err(Failure::Usage("FILE is missing: the file of a node".into())),
         (Some(What::Check { file }), _) => check(file, args.json),
-        (Some(What::Serve { file, device, listen, link_allow_remote }), _) => {
-            let device = hardware(&load(file, args.json)?, device)?;
-            link::wait(link::serve(Box::new(device), listen, *link_allow_remote)?, args.json)
+        (Some(What::Serve { file, device, uio, map, listen, link_allow_remote }), _) => {
+            let mapped = uio.as_ref().map(|path| (path.as_path(), *map));
+            let device = hardware(&load(file, args.json)?, device, mapped)?;
+            link::wait(link::serve(device, listen, *link_allow_remote)?, args.json)
         }
         (Some(What::Memory { file, memory, listen, link_allow_remote }), _) => {
             let node = load(file, args.json)?;
@@ -266,32 +284,44 @@ fn named<'n>(what: &str, mut all: impl Iterator<Item = &'n str>, name: &str) -> 
     found.ok_or_else(|| Failure::Failed(format!("there is no {what} `{}`", name.escape_debug())))
 }
 
-/// A simulation of the hardware of a device.
-fn hardware(node: &NodeFile, name: &str) -> Result<HardwareDevice, Failure> {
-    let top =
-        Top::new(node, device_named(node, name)?).map_err(|error| Failure::Failed(error.to_string()))?;
+/// The hardware of a device, by the registers of such a map of UIO, or simulated.
+fn hardware(node: &NodeFile, name: &str, mapped: Option<(&Path, u32)>) -> Result<Box<dyn Device>, Failure> {
+    let failed = |why: &dyn std::fmt::Display| Failure::Failed(why.to_string());
+    let top = Top::new(node, device_named(node, name)?, Bus::Axi4Lite).map_err(|error| failed(&error))?;
     let top = top.ok_or_else(|| {
         Failure::Failed(format!("no block of `{name}` is in hardware, or all that are run programs"))
     })?;
-    HardwareDevice::new(node, &top).map_err(Failure::Failed)
+    match mapped {
+        None => Ok(Box::new(HardwareDevice::new(node, &top).map_err(Failure::Failed)?)),
+        Some((path, map)) => {
+            let registers = Mapped::open(path, map).map_err(|why| failed(&why))?;
+            let device = MappedDevice::new(node, &top, Box::new(registers));
+            Ok(Box::new(device.map_err(|why| Failure::failed(path.display(), why))?))
+        }
+    }
 }
 
-/// The designs of the blocks in hardware, a file for each module.
-fn write_hardware(file: &Path, folder: &Path, is_json: bool) -> Result<(), Failure> {
+/// The designs of the blocks in hardware, a file for each module, with their registers and what tools need.
+fn write_hardware(file: &Path, folder: &Path, (args, is_json): (&RunNode, bool)) -> Result<(), Failure> {
     let node = load(file, is_json)?;
-    let tops = Top::all(&node).map_err(|error| Failure::Failed(error.to_string()))?;
+    let bus = args.bus.map_or(Bus::Axi4Lite, BusKind::bus);
+    let tops = Top::all(&node, bus).map_err(|error| Failure::Failed(error.to_string()))?;
     if tops.is_empty() {
         return Err(Failure::Failed(
             "no block of the node is in hardware, or all that are run programs".into(),
         ));
     }
-    let mut written = Vec::new();
-    for top in &tops {
+    let (mut written, is_one) = (Vec::new(), tops.len() == 1);
+    for mut top in tops {
         let device = &node.devices[top.device].name;
-        let folder = if tops.len() == 1 { folder.to_owned() } else { folder.join(device) };
-        let (name, files) = write_design(top, &folder)?;
+        let folder = if is_one { folder.to_owned() } else { folder.join(device) };
+        let target = args.target.target();
+        let area = AreaReport::of(&top.design, target.fabric(), block_of);
+        target.suit(&mut top.design);
+        let (name, files) = write_design(&top, &folder, target)?;
         if !is_json {
             say_line(format_args!("{files} modules in {}, the top is {name}", folder.display()));
+            area.to_string().lines().for_each(say_line);
         }
         written.push(json!({ "device": device, "folder": folder, "top": name, "files": files }));
     }
@@ -301,14 +331,26 @@ fn write_hardware(file: &Path, folder: &Path, is_json: bool) -> Result<(), Failu
     Ok(())
 }
 
-/// A file for each module; gives the name of the top and how many there are.
-fn write_design(top: &Top, folder: &Path) -> Result<(String, usize), Failure> {
+/// The part of a design that an instance belongs to: a block, the streams between blocks, or the registers.
+fn block_of(path: &str) -> String {
+    let names: Vec<&str> = path.split('.').collect();
+    match names.as_slice() {
+        ["blocks", "merge", _, _, ..] | ["blocks"] => "streams between blocks".to_owned(),
+        ["blocks", block, ..] => format!("block {block}"),
+        _ => "registers and bus".to_owned(),
+    }
+}
+
+/// A file for each module, the register map, and what tools of a target need; gives the name of the top and how many modules there are.
+fn write_design(top: &Top, folder: &Path, target: Target) -> Result<(String, usize), Failure> {
     let failed = |error| Failure::failed(format_args!("cannot write to {}", folder.display()), error);
     std::fs::create_dir_all(folder).map_err(failed)?;
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).map_err(failed);
     let files = verilog::print(&top.design);
-    for file in &files {
-        std::fs::write(folder.join(file.file_name()), &file.text).map_err(failed)?;
-    }
+    files.iter().try_for_each(|file| write(&file.file_name(), &file.text))?;
+    registers::files(&top.map).iter().try_for_each(|(name, text)| write(name, text))?;
+    let build = build_files(target, &files, top.link.period_ps());
+    build.iter().try_for_each(|file| write(&file.name, &file.text))?;
     Ok((files.last().map_or_else(String::new, |file| file.module.clone()), files.len()))
 }
 
@@ -318,7 +360,7 @@ fn connect(to: &To) -> Result<Client, Failure> {
         .map_err(|error| Failure::failed(format_args!("the node at {address}"), error))
 }
 
-fn find<'m>(map: &'m [Mapped], name: &str) -> Result<&'m Mapped, Failure> {
+fn find<'m>(map: &'m [Register], name: &str) -> Result<&'m Register, Failure> {
     let found = map.iter().find(|register| register.name == name);
     found.ok_or_else(|| {
         Failure::Failed(format!(
@@ -330,7 +372,7 @@ fn find<'m>(map: &'m [Mapped], name: &str) -> Result<&'m Mapped, Failure> {
 
 fn read_registers(file: &Path, names: &[String], to: &To, is_json: bool) -> Result<(), Failure> {
     let all = map(&load(file, is_json)?);
-    let wanted: Vec<Mapped> = match names {
+    let wanted: Vec<Register> = match names {
         [] => all,
         names => names.iter().map(|name| find(&all, name).cloned()).collect::<Result<_, _>>()?,
     };
@@ -376,7 +418,7 @@ fn write_registers(file: &Path, writes: &[String], to: &To, is_json: bool) -> Re
 }
 
 /// The words of a register with a value, each with its address.
-fn words_of(register: &Mapped, text: &str) -> Option<Vec<(u32, u32)>> {
+fn words_of(register: &Register, text: &str) -> Option<Vec<(u32, u32)>> {
     let hexadecimal = text.strip_prefix("0x");
     if register.words != 4 {
         let number =
@@ -394,7 +436,7 @@ fn words_of(register: &Mapped, text: &str) -> Option<Vec<(u32, u32)>> {
 }
 
 /// The value of a register in words.
-fn number(register: &Mapped, words: &[u32]) -> Value {
+fn number(register: &Register, words: &[u32]) -> Value {
     match register.words {
         4 => Value::from(format!("0x{}", words.iter().map(|word| format!("{word:08x}")).collect::<String>())),
         _ => Value::from(words.iter().rev().fold(0, |number: u64, word| number << 32 | u64::from(*word))),
@@ -402,7 +444,7 @@ fn number(register: &Mapped, words: &[u32]) -> Value {
 }
 
 /// All registers that are not 0.
-fn show_values(map: &[Mapped], read: impl Fn(u32) -> u32, is_json: bool) {
+fn show_values(map: &[Register], read: impl Fn(u32) -> u32, is_json: bool) {
     let mut shown = Map::new();
     for register in map {
         let words: Vec<u32> = (0..register.words).map(|word| read(register.address + 4 * word)).collect();
@@ -425,7 +467,7 @@ fn show(values: Map<String, Value>, is_json: bool) {
     }
 }
 
-fn show_map(map: &[Mapped], is_json: bool) {
+fn show_map(map: &[Register], is_json: bool) {
     if is_json {
         let registers: Vec<Value> = map
             .iter()

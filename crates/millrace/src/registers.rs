@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// The register map as JSON.
-pub(crate) fn as_json(map: &RegisterMap) -> Value {
+fn as_json(map: &RegisterMap) -> Value {
     let registers: Vec<_> = (Field::ALL.iter())
         .map(|field| {
             json!({ "name": field.name(), "offset": field.offset(), "writable": field.is_written(), "about": field.about() })
@@ -34,6 +34,12 @@ pub(crate) fn as_json(map: &RegisterMap) -> Value {
             "version": RegisterMap::VERSION, "bytes": map.size(), "data_offset": RegisterMap::DATA, "data_registers": map.words(),
             "command": { "write": RegisterMap::WRITE, "read": RegisterMap::READ, "next": RegisterMap::NEXT },
             "registers": registers, "ports": ports, "tables": tables, "words": words })
+}
+
+/// The files of a register map, each with its name: a header of C, a document, JSON.
+pub(crate) fn files(map: &RegisterMap) -> [(&'static str, String); 3] {
+    let json = format!("{:#}\n", as_json(map));
+    [("registers.h", map.header()), ("registers.md", map.markdown()), ("registers.json", json)]
 }
 
 /// The most bytes of a file with a map.

@@ -90,7 +90,7 @@ impl PhyKind {
 
 /// What hardware is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum TargetKind {
+pub(crate) enum TargetKind {
     /// Any FPGA: scripts for Vivado and Quartus
     Generic,
     /// Lattice ECP5, speed grade 8: scripts for Yosys and nextpnr
@@ -100,7 +100,7 @@ enum TargetKind {
 }
 
 impl TargetKind {
-    fn target(self) -> Target {
+    pub(crate) fn target(self) -> Target {
         match self {
             TargetKind::Generic => Target::Generic,
             TargetKind::Ecp5 => Target::Ecp5,
@@ -287,9 +287,9 @@ fn write_files(
             }
         }
     }
-    files.push(write("registers.h", &map.header())?);
-    files.push(write("registers.md", &map.markdown())?);
-    files.push(write("registers.json", &format!("{:#}\n", registers::as_json(&map)))?);
+    for (name, text) in registers::files(&map) {
+        files.push(write(name, &text)?);
+    }
     Ok(files)
 }
 

@@ -12,6 +12,7 @@ use crate::model::*;
 use crate::registers::{UNCONNECTED, WINDOW_WORDS, place};
 use millrace_dataplane::EngineKind;
 use millrace_link::Server;
+use millrace_rtl::map::Bus;
 use std::fmt;
 
 /// The first words of what a MAC has received, and of what it has left out of that.
@@ -100,7 +101,7 @@ impl Graph {
         }
         let of_hardware = |why: NoHardware| GraphError { block: why.block, why: why.why };
         let mut fars = Vec::new();
-        for top in Top::all(node).map_err(of_hardware)? {
+        for top in Top::all(node, Bus::Axi4Lite).map_err(of_hardware)? {
             let failed = |why| GraphError { block: node.blocks[top.blocks[0]].name.clone(), why };
             fars.push(Far::new(node, &top).map_err(failed)?);
         }

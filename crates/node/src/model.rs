@@ -285,6 +285,14 @@ impl MacLink {
         }
     }
 
+    /// The length of a cycle of its clock, in picoseconds.
+    pub fn period_ps(self) -> u32 {
+        match self {
+            MacLink::Xgmii => 6400,
+            MacLink::Gmii => 8000,
+        }
+    }
+
     /// As devices have it.
     pub(crate) fn of_devices(self) -> Link {
         match self {

@@ -19,8 +19,9 @@ pub struct AreaReport {
 }
 
 impl AreaReport {
-    /// What a design takes, by the part that an instance belongs to.
-    fn of(design: &Design, fabric: Fabric, part: impl Fn(&str) -> String) -> AreaReport {
+    /// What a design takes, by the part that an instance belongs to: `part` has the names of instances from the top on, with dots between
+    /// them.
+    pub fn of(design: &Design, fabric: Fabric, part: impl Fn(&str) -> String) -> AreaReport {
         let mut design = design.clone();
         if verify(&design).is_err() {
             return AreaReport::default();

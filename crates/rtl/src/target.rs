@@ -55,7 +55,7 @@ impl Target {
     }
 
     /// A finished design, as the fabric has it.
-    pub(crate) fn suit(self, design: &mut Design) {
+    pub fn suit(self, design: &mut Design) {
         if !self.has_shift_registers() {
             // Bits that nothing reads need no memory.
             passes::optimize(design);

@@ -56,12 +56,7 @@ fn what_is_wrong_with_a_file_is_told() {
 #[test]
 fn the_hardware_of_a_node_is_served_by_another_process() {
     let folder = Folder::new("node-served");
-    let text = std::fs::read_to_string(root().join(FILE)).unwrap();
-    let programs = root().join("programs");
-    let text = text
-        .replace("device = \"board\"\n", "device = \"board\"\nplacement = \"hardware\"\n")
-        .replace("\"../", &format!("\"{}/", programs.display()));
-    let file = folder.file("node.toml", &text);
+    let file = in_hardware(&folder);
     let out = |of: &str, port: usize| folder.path(&format!("{of}{port}.pcap"));
     let run = |file: &str, of: &str, more: &[&str]| {
         let attach =
@@ -93,6 +88,67 @@ fn the_hardware_of_a_node_is_served_by_another_process() {
     assert!(said.code == 1 && said.err.contains("there is no device `bord`"), "{}", said.err);
     let said = millrace(&["node", "serve", FILE, "board"]);
     assert!(said.code == 1 && said.err.contains("no block of `board` is in hardware"), "{}", said.err);
+}
+
+/// The switch of octets, all of it but the program that answers in hardware; gives its file.
+fn in_hardware(folder: &Folder) -> String {
+    let text = std::fs::read_to_string(root().join(FILE)).unwrap();
+    let programs = root().join("programs");
+    let text = text
+        .replace("device = \"board\"\n", "device = \"board\"\nplacement = \"hardware\"\n")
+        .replace("\"../", &format!("\"{}/", programs.display()));
+    folder.file("node.toml", &text)
+}
+
+#[test]
+fn the_hardware_of_a_node_is_written_with_its_registers() {
+    let folder = Folder::new("node-written");
+    let file = in_hardware(&folder);
+    for (bus, signal) in [("axi4-lite", "s_axi_awaddr"), ("avalon-mm", "avs_address")] {
+        let to = folder.path(bus);
+        let said = millrace(&["node", &file, "-o", &to, "--bus", bus, "--target", "ecp5"]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        for of in ["block forward ", "block p2 ", "registers and bus ", "total "] {
+            assert!(said.out.lines().any(|line| line.trim_start().starts_with(of)), "{of}: {}", said.out);
+        }
+        let read = |name: &str| std::fs::read_to_string(format!("{to}/{name}")).unwrap();
+        assert!(read("node.sv").contains(signal));
+        assert!(read("registers.h").contains("MILLRACE_PORT_FORWARD_ENTRIES"));
+        assert!(read("registers.md").contains("| `queue0.frames` |"));
+        let map: serde_json::Value = serde_json::from_str(&read("registers.json")).unwrap();
+        let named =
+            |name: &str| map["words"].as_array().unwrap().iter().find(|word| word["name"] == name).cloned();
+        for (name, kind) in
+            [("p1.up", "settings"), ("serve2.quantum1", "settings"), ("p0.rx.octets", "counts")]
+        {
+            let port = named(name).unwrap_or_else(|| panic!("{name}"))["port"].as_u64().unwrap() as usize;
+            assert_eq!(map["ports"][port]["kind"], kind, "{name}");
+        }
+        // 6400 ps of XGMII.
+        assert!(read("node_nextpnr.sh").contains("--freq 156.25"));
+    }
+    assert_eq!(millrace(&["node", &file, "--bus", "axi4-lite"]).code, 2);
+}
+
+#[test]
+fn mapped_registers_have_to_be_those_of_the_design() {
+    let folder = Folder::new("node-mapped");
+    let file = in_hardware(&folder);
+    let zeros = folder.path("zeros");
+    std::fs::write(&zeros, [0; 512]).unwrap();
+    // The frames of the program that answers go between hardware and software.
+    let said = millrace(&["node", "serve", &file, "board", "--uio", &zeros]);
+    assert!(said.code == 1 && said.err.contains("mapped registers carry none"), "{}", said.err);
+    let file = "programs/nodes/board.toml";
+    let said = millrace(&["node", "serve", file, "board", "--uio", &zeros]);
+    assert!(
+        said.code == 1 && said.err.contains("no registers of this kind: ident 0x00000000"),
+        "{}",
+        said.err
+    );
+    let said = millrace(&["node", "serve", file, "board", "--uio", &folder.path("none")]);
+    assert!(said.code == 1 && said.err.contains("cannot open"), "{}", said.err);
+    assert_eq!(millrace(&["node", "serve", file, "board", "--map", "1"]).code, 2);
 }
 
 /// An ARP request for 10.0.0.1, which the responder answers for; prints the operation and the sender of the reply.

@@ -1,6 +1,6 @@
 //! The far side of a node: its hardware over the host link, as the blocks in software see it.
 
-use super::device::{ASKS, DONE, HardwareDevice, WIRE};
+use super::device::{ASKS, DONE, HardwareDevice, WIRE, name_of};
 use super::top::Top;
 use crate::interface::Item;
 use crate::limits::{MAX_DEPTH, MAX_TO_SEND};
@@ -56,7 +56,7 @@ impl Far {
         };
         let failed =
             |why: &dyn std::fmt::Display| format!("the device `{}` at {address}: {why}", device.name);
-        let name = HardwareDevice::name_of(node, top);
+        let name = name_of(node, top);
         let mut link = Link { address, name, client: None, tried: None };
         link.connect().map_err(|error| failed(&error))?;
         Ok(Far {

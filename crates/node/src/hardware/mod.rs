@@ -9,7 +9,10 @@
 //! way in for each input, a way out for each output. What comes from queues and schedulers is asked for by software; all else leaves by
 //! itself.
 
+mod control;
+mod cycles;
 mod device;
+mod driver;
 mod far;
 mod mac;
 mod modules;
@@ -19,6 +22,6 @@ mod tests;
 mod top;
 mod wires;
 
-pub use device::HardwareDevice;
+pub use device::{HardwareDevice, MappedDevice};
 pub(crate) use far::Far;
 pub use top::{NoHardware, Top};

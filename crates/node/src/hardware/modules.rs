@@ -4,6 +4,7 @@ use crate::interface::FACTS_BYTES;
 use crate::limits::MAX_OCTETS;
 use millrace_netlist::blocks::{SETTLES, fifo, scheduler as choice};
 use millrace_netlist::*;
+use millrace_rtl::{PortKind, READ_LATENCY, SoftwarePort};
 
 /// Bits of a beat.
 pub(super) const WIDTH: u32 = 64;
@@ -12,7 +13,7 @@ pub(super) const BEAT: usize = WIDTH as usize / 8;
 /// Bits of the facts.
 pub(super) const FACTS: u32 = 8 * FACTS_BYTES as u32;
 /// The lowest bits of facts in `tuser`.
-const OCTETS: u32 = 32;
+pub(super) const OCTETS: u32 = 32;
 const CLASS: u32 = OCTETS + 8 * MAX_OCTETS as u32;
 /// The beats that the selector keeps until it has seen all octets: those of 256 bytes, and as many.
 const SELECTOR_BEATS: u32 = 64;
@@ -21,7 +22,40 @@ pub(super) const LENGTH: u32 = 16;
 /// Bits of a count of frames.
 pub(super) const COUNT: u32 = 17;
 /// Bits of what a TCAM says: targets and class.
-const RESULT: u32 = 40;
+pub(super) const RESULT: u32 = 40;
+/// Bits of a word within a memory of a TCAM.
+const WITHIN: u32 = 9;
+/// The memory of a TCAM with the results of its entries, after those of the octets, and the word after it: which bank frames meet, and
+/// what they get without an entry.
+pub(super) const RESULTS: u32 = MAX_OCTETS as u32;
+pub(super) const MET: u32 = RESULTS + 1;
+
+/// The ports of software to a TCAM: the words of its memories, each memory from a multiple of 512 on, and the counts of its entries, which
+/// are those of a bank, as results are ([`place_in`]). The names of the ports begin with `prefix`.
+pub(super) fn tcam_ports(prefix: &str, entries: u32) -> [SoftwarePort; 2] {
+    let port = |object: &str, kind, (words, width), readable| SoftwarePort {
+        object: format!("{prefix}{object}"),
+        kind,
+        words,
+        width,
+        readable,
+        writable: !readable,
+    };
+    [
+        port("entries", PortKind::Table, (u64::from(MET + 1) << WITHIN, entries.max(RESULT + 1)), false),
+        port("counts", PortKind::Counter, (2 * u64::from(entries.next_power_of_two()), 64), true),
+    ]
+}
+
+/// The number of the result and of the count of a place, in a bank.
+pub(super) fn place_in(bank: u32, place: u32, entries: u32) -> u32 {
+    bank * entries.next_power_of_two() + place
+}
+
+/// The number of a word of a memory of a TCAM.
+pub(super) fn tcam_word(memory: u32, word: u32) -> u64 {
+    u64::from(memory) << WITHIN | u64::from(word)
+}
 
 /// The streams of all interfaces.
 pub(super) fn shape() -> StreamShape {
@@ -146,10 +180,14 @@ pub(super) fn selector(design: &mut Design, octets: u32) -> ModuleId {
     let mut seen = last;
     let mut reached = Vec::new();
     let mut selected = Vec::new();
+    let starts = m.and(take, first);
     for (at, place) in places.iter().enumerate() {
-        let beat = m.slice(*place, 3, 5);
+        // A place is the same for all beats of a frame, also if software changes it meanwhile.
+        let kept = m.kept(&format!("place{at}"), *place, starts, Some(0));
+        let place = m.mux(first, *place, kept);
+        let beat = m.slice(place, 3, 5);
         let beat = m.resize(beat, 6);
-        let within = m.slice(*place, 0, 3);
+        let within = m.slice(place, 0, 3);
         let bytes: Vec<NodeId> = (0..BEAT as u32).map(|byte| m.slice(data, 8 * byte, 8)).collect();
         let kept: Vec<NodeId> = (0..BEAT as u32).map(|byte| m.bit(keep, byte)).collect();
         let (byte, is_there) = (m.choose(within, &bytes), m.choose(within, &kept));
@@ -193,9 +231,8 @@ pub(super) fn selector(design: &mut Design, octets: u32) -> ModuleId {
 }
 
 /// Finds an entry: for each octet a memory with a bit for each entry, the first entry that all of them have is it. Software writes words
-/// of the bank that frames do not meet: `write_memory` 0 to 15 are the octets, 16 is what entries say; input `bank` chooses. Input `miss`
-/// is what frames without an entry get. `count` gives how often the entry `count_of` was met, a cycle later. A frame takes four cycles
-/// more than it has beats.
+/// of the bank that frames do not meet, then has them meet it ([`tcam_ports`]); output `bank` is the one that they meet. A frame takes
+/// four cycles more than it has beats.
 pub(super) fn tcam(design: &mut Design, entries: u32) -> ModuleId {
     let name = format!("tcam_{entries}");
     if let Some(known) = design.module_named(&name) {
@@ -205,21 +242,34 @@ pub(super) fn tcam(design: &mut Design, entries: u32) -> ModuleId {
     let input = m.input_stream("s", shape());
     let output = m.output_stream("m", shape());
     let bits = address_width(entries);
-    let (bank, miss) = (m.input("bank", 1), m.input("miss", RESULT));
-    let (enable, which) = (m.input("write_enable", 1), m.input("write_memory", 5));
-    let (address, word) = (m.input("write_address", 9), m.input("write_data", entries.max(RESULT)));
-    let count_of = m.input("count_of", bits);
+    let [own, shows] = tcam_ports("", entries);
+    let [enable, address, word] = ["write_enable", "write_address", "write_data"].map(|what| own.port(what));
+    let (enable, word) = (m.input(&enable, 1), m.input(&word, own.width));
+    let address = m.input(&address, own.address_width());
+    let which = m.slice(address, WITHIN, own.address_width() - WITHIN);
+    let address = m.slice(address, 0, WITHIN);
+    let writes = |m: &mut ModuleBuilder, memory: u32| {
+        let here = m.is(which, memory.into());
+        m.and(here, enable)
+    };
+    let meets = writes(&mut m, MET);
+    let met = m.slice(word, 0, RESULT + 1);
+    let met = m.kept("met", met, meets, Some(0));
+    let bank = m.bit(met, RESULT);
+    m.output("bank", bank);
     let (data, keep, last, user) = parts(&input.beat);
     let (state_register, state) = m.register("state", 3, Some(0));
     let at: Vec<NodeId> = (0..5).map(|number| m.is(state, number)).collect();
     let starts = m.and(at[0], input.valid);
+    // A frame meets one bank, also if software changes it meanwhile.
+    let own = m.kept("own", met, starts, Some(0));
+    let (own_bank, miss) = (m.bit(own, RESULT), m.slice(own, 0, RESULT));
 
     // A bit for each entry, of each octet.
     let mut words = Vec::new();
     for octet in 0..MAX_OCTETS as u32 {
         let memory = m.memory(&format!("octet{octet}"), entries, 512, Vec::new());
-        let own = m.is(which, octet.into());
-        let own = m.and(own, enable);
+        let own = writes(&mut m, octet);
         let written = m.resize(word, entries);
         m.write(memory, own, address, written);
         let value = m.slice(user, OCTETS + 8 * (MAX_OCTETS as u32 - 1 - octet), 8);
@@ -237,22 +287,26 @@ pub(super) fn tcam(design: &mut Design, entries: u32) -> ModuleId {
     let index = m.kept("index", found, at[1], Some(0));
 
     let results = m.memory("results", RESULT, 2 * entries.next_power_of_two(), Vec::new());
-    let own = m.is(which, MAX_OCTETS as u128);
-    let own = m.and(own, enable);
+    let own = writes(&mut m, RESULTS);
     let result_bits = address_width(2 * entries.next_power_of_two());
     let to = m.resize(address, result_bits);
     let written = m.resize(word, RESULT);
     m.write(results, own, to, written);
     let wide = m.resize(index, result_bits - 1);
-    let from = m.concat(&[bank, wide]);
+    let from = m.concat(&[own_bank, wide]);
     let result = m.read_clocked(results, from, Some(at[2]));
-    let counts = m.memory("counts", 64, entries, Vec::new());
-    let count = m.read_clocked(counts, index, Some(at[2]));
+    let counts = m.memory("counts", 64, 2 * entries.next_power_of_two(), Vec::new());
+    let count = m.read_clocked(counts, from, Some(at[2]));
     let counted = m.add_number(count, 1);
-    let met = m.and(at[3], hit);
-    m.write(counts, met, index, counted);
-    let shown = m.read_clocked(counts, count_of, None);
-    m.output("count", shown);
+    let hits = m.and(at[3], hit);
+    m.write(counts, hits, from, counted);
+    let asked = m.input(&shows.port("read_enable"), 1);
+    let count_of = m.input(&shows.port("read_address"), shows.address_width());
+    let mut shown = m.read_clocked(counts, count_of, Some(asked));
+    for cycle in 2..=READ_LATENCY {
+        shown = m.delayed(&format!("shown{cycle}"), shown, None);
+    }
+    m.output(&shows.port("read_data"), shown);
     let missed = m.not(hit);
     let missed = m.and(at[3], missed);
     counter(&mut m, "misses", missed);

@@ -1,11 +1,13 @@
 //! MACs of a design at the rate of their links.
 
 use super::mac::mac;
+use super::modules::{OCTETS, selector};
 use super::top::Top;
-use crate::limits::MAX_FRAME;
+use crate::limits::{MAX_FRAME, MAX_OCTETS};
 use crate::model::{MacLink, NodeFile};
 use millrace_netlist::{Design, Simulator};
 use millrace_rtl::device::{Link, wire::Wire};
+use millrace_rtl::map::Bus;
 
 fn set(sim: &mut Simulator, input: &str, value: u64) {
     let signal = sim.input(input).unwrap_or_else(|| panic!("there is no input {input}"));
@@ -90,6 +92,38 @@ fn what_a_link_has_broken_goes_no_further_and_is_counted() {
         assert!(came == [&sent[0].0, &sent[4].0, &sent[5].0].map(Clone::clone), "{of:?}");
         let counters = ["rx.frames", "rx.bad_check", "rx.runt", "rx.oversize", "rx.lost", "rx.filtered"];
         assert_eq!(counters.map(|name| get(&mut sim, name)), [3, 1, 1, 1, 0, 0], "{of:?}");
+    }
+}
+
+/// The octets of a frame are those of the places that software had chosen when it began.
+#[test]
+fn a_frame_has_the_octets_of_one_choice() {
+    let mut design = Design::new();
+    design.top = selector(&mut design, 1).into();
+    let bytes: Vec<u8> = (0..64).map(|at| 100 + at).collect();
+    const FIRST: u32 = OCTETS + 8 * (MAX_OCTETS as u32 - 1);
+    // The octet that a frame has if the place is another one from this beat on.
+    let octet = |places: [u64; 2], from: usize| {
+        let mut sim = Simulator::new(&design).unwrap_or_else(|errors| panic!("{errors:?}"));
+        set(&mut sim, "m_tready", 1);
+        for (number, beat) in bytes.chunks(8).enumerate() {
+            set(&mut sim, "octet0", places[usize::from(number >= from)]);
+            offer(&mut sim, beat, number == 7, true);
+            assert_eq!(get(&mut sim, "s_tready"), 1);
+            sim.step();
+        }
+        set(&mut sim, "s_tvalid", 0);
+        while get(&mut sim, "m_tvalid") == 0 {
+            sim.step();
+        }
+        let user = sim.output("m_tuser").unwrap();
+        sim.get(user).slice(FIRST + 7, FIRST).to_u64()
+    };
+    for places in [[50, 13], [13, 50], [3, 40]] {
+        assert_eq!(octet(places, 0), Some(100 + places[1]));
+        for from in 1..9 {
+            assert_eq!(octet(places, from), Some(100 + places[0]), "{places:?}, from beat {from}");
+        }
     }
 }
 
@@ -234,9 +268,12 @@ fn a_queue_before_a_mac_loses_what_the_link_cannot_take() {
     "#;
     const FRAMES: usize = 150;
     let node = NodeFile::parse("node.toml", FILE).unwrap_or_else(|why| panic!("{}", why.render(false)));
-    let top = Top::new(&node, 0).unwrap().unwrap();
+    let top = Top::new(&node, 0, Bus::Axi4Lite).unwrap().unwrap();
     assert!(top.inputs.is_empty() && top.outputs.is_empty());
-    let mut sim = Simulator::new(&top.design).unwrap_or_else(|errors| panic!("{errors:?}"));
+    // The blocks without the bus: their registers are ports.
+    let mut design = top.design.clone();
+    design.top = design.module_named("blocks").into();
+    let mut sim = Simulator::new(&design).unwrap_or_else(|errors| panic!("{errors:?}"));
     let mut wires = ["p0", "p1"]
         .map(|name| Wire::of(&sim, Link::Xgmii, [&format!("{name}.rx"), &format!("{name}.tx")]).unwrap());
     ["p0.up", "p1.up"].into_iter().for_each(|name| set(&mut sim, name, 1));

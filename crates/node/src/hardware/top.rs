@@ -1,12 +1,14 @@
 //! The design of all blocks of a node that are in hardware.
 
+use super::control::{Reached, with_registers};
 use super::mac::mac;
-use super::modules::{counter, demultiplexer, merge, parts, scheduler, selector, shape, tcam};
+use super::modules::{counter, demultiplexer, merge, parts, scheduler, selector, shape, tcam, tcam_ports};
 use super::queue::queue;
 use crate::blocks::registers;
 use crate::model::*;
 use millrace_netlist::blocks::fifo;
 use millrace_netlist::*;
+use millrace_rtl::map::{Bus, RegisterMap};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -22,8 +24,12 @@ const ROOM: u32 = 16;
 /// The design of the blocks of a device in hardware, with its paths to software and to other devices.
 #[derive(Clone, Debug)]
 pub struct Top {
-    /// The design; its top has a stream `inN` and `outN` for each way, and ports `BLOCK.NAME` for registers.
+    /// The design; its top has a stream `inN` and `outN` for each way, and the bus of its registers.
     pub design: Design,
+    /// The registers.
+    pub map: RegisterMap,
+    /// The bus that they are at.
+    pub bus: Bus,
     /// The inputs that frames come to from software, by the number of the way.
     pub inputs: Vec<End>,
     /// The outputs whose frames go to software.
@@ -32,7 +38,7 @@ pub struct Top {
     pub device: usize,
     /// The blocks that are in it.
     pub blocks: Vec<usize>,
-    /// The ports that count frames of outputs without a connection.
+    /// The registers that count frames of outputs without a connection.
     pub unconnected: Vec<String>,
     /// Those of the blocks that are MACs, and the link that they have: ports `BLOCK.rx_NAME` and `BLOCK.tx_NAME`.
     pub macs: Vec<usize>,
@@ -63,30 +69,20 @@ pub(crate) fn is_part(block: &BlockSpec) -> bool {
 }
 
 impl Top {
-    /// Of all devices that have blocks in hardware.
+    /// Of all devices that have blocks in hardware, each with its registers at such a bus.
     ///
     /// # Errors
     /// A block cannot be hardware.
-    pub fn all(node: &NodeFile) -> Result<Vec<Top>, NoHardware> {
-        let tops = (0..node.devices.len()).map(|device| Top::new(node, device).transpose());
+    pub fn all(node: &NodeFile, bus: Bus) -> Result<Vec<Top>, NoHardware> {
+        let tops = (0..node.devices.len()).map(|device| Top::new(node, device, bus).transpose());
         tops.flatten().collect()
     }
 
-    /// What a design is known by: programs that have the same file make the same design.
-    pub fn fingerprint(&self) -> u64 {
-        let text = millrace_netlist::text::print(&self.design);
-        let paths = format!("{:?} {:?}", self.inputs, self.outputs);
-        // FNV-1a.
-        text.bytes().chain(paths.bytes()).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        })
-    }
-
-    /// Of a device; none: it has no blocks in hardware.
+    /// Of a device, its registers at such a bus; none: it has no blocks in hardware.
     ///
     /// # Errors
     /// A block cannot be hardware.
-    pub fn new(node: &NodeFile, device: usize) -> Result<Option<Top>, NoHardware> {
+    pub fn new(node: &NodeFile, device: usize, bus: Bus) -> Result<Option<Top>, NoHardware> {
         let is_own = |block: &BlockSpec| node.functions[block.function].device == device && is_part(block);
         let blocks: Vec<usize> =
             (0..node.blocks.len()).filter(|block| is_own(&node.blocks[*block])).collect();
@@ -99,7 +95,8 @@ impl Top {
         let mut building = Building {
             node,
             design: Design::new(),
-            m: ModuleBuilder::new("node"),
+            m: ModuleBuilder::new("blocks"),
+            reached: Reached::default(),
             instances: BTreeMap::new(),
             ready: BTreeMap::new(),
         };
@@ -143,11 +140,15 @@ impl Top {
         let open = outputs.filter(|from| !is_manager(*from) && node.follows(*from).is_none());
         let unconnected = open.map(|from| building.nowhere(from)).collect();
         building.connect_all(&blocks);
-        let Building { mut design, m, .. } = building;
-        let top = design.add(m.finish());
-        design.top = top.into();
+        let Building { mut design, m, reached, .. } = building;
+        let inner = design.add(m.finish());
+        // Nodes that have the same blocks and connections have the same design.
+        let (inputs, outputs) = paths;
+        let made_of = format!("{} {inputs:?} {outputs:?}", millrace_netlist::text::print(&design));
+        let map = reached.map(&node.name, &made_of);
+        with_registers(&mut design, inner, &map, &reached, bus);
         let macs = macs.into_iter().map(|(block, _)| block).collect();
-        Ok(Some(Top { design, device, inputs: paths.0, outputs: paths.1, blocks, unconnected, macs, link }))
+        Ok(Some(Top { design, map, bus, device, inputs, outputs, blocks, unconnected, macs, link }))
     }
 }
 
@@ -203,6 +204,8 @@ struct Building<'n> {
     node: &'n NodeFile,
     design: Design,
     m: ModuleBuilder,
+    /// What software reads and writes.
+    reached: Reached,
     instances: BTreeMap<usize, InstanceId>,
     /// What leads to each input.
     ready: BTreeMap<End, Vec<Source>>,
@@ -237,20 +240,7 @@ impl Building<'_> {
                 let octets = (0..places.len()).map(|at| (format!("octet{at}"), 8));
                 (selector(design, places.len() as u32), octets.collect(), vec![])
             }
-            Kind::Tcam(spec) => {
-                let module = tcam(design, spec.size);
-                let names = [
-                    "bank",
-                    "miss",
-                    "write_enable",
-                    "write_memory",
-                    "write_address",
-                    "write_data",
-                    "count_of",
-                ];
-                let settings = names.map(|name| (name.to_owned(), input_width(design, module, name)));
-                (module, settings.to_vec(), same(&["count", "misses"]))
-            }
+            Kind::Tcam(spec) => (tcam(design, spec.size), vec![], same(&["misses", "bank"])),
             Kind::Demultiplexer(outputs) => (demultiplexer(design, *outputs), vec![], same(&["lost"])),
             Kind::Queue(spec) => (
                 queue(design, spec.frames, spec.bytes as u32),
@@ -277,8 +267,11 @@ impl Building<'_> {
         let instance = self.m.instance(&self.design, module, &spec.name);
         self.instances.insert(number, instance);
         for (name, width) in settings {
-            let value = self.m.input(&format!("{}.{name}", spec.name), width);
+            let value = self.setting(&format!("{}.{name}", spec.name), width);
             self.m.connect(instance, &name, value);
+        }
+        if let Kind::Tcam(TcamSpec { size, .. }) = spec.kind {
+            self.unit(instance, (&spec.name, size));
         }
         if matches!(spec.kind, Kind::Queue(_) | Kind::Manager(_)) {
             let never = self.m.number(1, 0);
@@ -286,7 +279,44 @@ impl Building<'_> {
         }
         for (name, register) in shown {
             let value = self.m.output_of(instance, name);
-            self.m.output(&format!("{}.{register}", spec.name), value);
+            self.shows(&format!("{}.{register}", spec.name), value);
+        }
+    }
+
+    /// What software sets.
+    fn setting(&mut self, name: &str, width: u32) -> NodeId {
+        self.reached.settings.push((name.to_owned(), width));
+        self.m.input(name, width)
+    }
+
+    /// A number that software reads.
+    fn shows(&mut self, name: &str, value: NodeId) {
+        self.reached.shown.push(name.to_owned());
+        self.m.output(name, value);
+    }
+
+    /// The memories of a TCAM.
+    fn unit(&mut self, instance: InstanceId, (name, size): (&str, u32)) {
+        let own = tcam_ports("", size);
+        for (of, port) in own.iter().zip(tcam_ports(&format!("{name}."), size)) {
+            let inputs: &[&str] = match of.writable {
+                true => &["write_enable", "write_address", "write_data"],
+                false => &["read_enable", "read_address"],
+            };
+            for what in inputs {
+                let width = match *what {
+                    "write_data" => of.width,
+                    "write_address" | "read_address" => of.address_width(),
+                    _ => 1,
+                };
+                let value = self.m.input(&port.port(what), width);
+                self.m.connect(instance, &of.port(what), value);
+            }
+            if of.readable {
+                let data = self.m.output_of(instance, &of.port("read_data"));
+                self.m.output(&port.port("read_data"), data);
+            }
+            self.reached.units.push(port);
         }
     }
 
@@ -321,12 +351,12 @@ impl Building<'_> {
             let port = format!("{name}.{}", register.name);
             match register.writable {
                 true => {
-                    let value = m.input(&port, 1);
-                    m.connect(instance, &register.name, value);
+                    let value = self.setting(&port, 1);
+                    self.m.connect(instance, &register.name, value);
                 }
                 false => {
-                    let value = m.output_of(instance, &register.name);
-                    m.output(&port, value);
+                    let value = self.m.output_of(instance, &register.name);
+                    self.shows(&port, value);
                 }
             }
         }
@@ -373,6 +403,7 @@ impl Building<'_> {
         let spec = &self.node.blocks[from.block];
         let name = format!("{}.{}.unconnected", spec.name, spec.kind.outputs()[from.port]);
         counter(&mut self.m, &name, ends);
+        self.reached.shown.push(name.clone());
         name
     }
 
@@ -473,9 +504,4 @@ impl Building<'_> {
             Ready::Of(instance, stream) => self.m.connect_ready(instance, &stream, taken),
         }
     }
-}
-
-/// The width of an input of a module.
-fn input_width(design: &Design, module: ModuleId, name: &str) -> u32 {
-    design.modules[module].inputs.values().find(|input| input.name == name).map_or(1, |input| input.width)
 }

@@ -8,9 +8,8 @@ use crate::assemble::bank_port;
 use crate::driver::Driver;
 use crate::groups::{GROUPS, GroupWords, NODE_WIDTH, NODES, SESSIONS, group_width};
 use crate::hardware::{Hardware, Holder, Reached, ReachedUnit};
-use crate::map::{RegisterMap, WordName};
+use crate::map::{RegisterMap, WordName, connect_bus, connect_reads, connect_settings};
 use crate::objects::Synced;
-use crate::parts::import;
 use crate::software_port::{PortKind, READ_LATENCY, SoftwarePort};
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId, RegisterId};
 
@@ -115,8 +114,7 @@ impl Control {
         settled: NodeId,
     ) -> Software {
         let (map, places) = self.map(hardware);
-        let made = map.design(options.bus);
-        let module = import(design, &made);
+        let module = map.add_to(design, options.bus);
         let control = m.instance(design, module, "control");
         connect_bus(m, design, &map, control);
         let mut pending = Vec::new();
@@ -159,10 +157,16 @@ impl Control {
             }
             debug_assert_eq!(port.width, object.width);
         }
-        core.settings(places.settings, self.settings.iter().filter(|setting| !setting.is_station));
-        core.settings(places.stations, self.settings.iter().filter(|setting| setting.is_station));
+        for (port, is_station) in [(places.settings, false), (places.stations, true)] {
+            let own = self.settings.iter().filter(|setting| setting.is_station == is_station);
+            let own: Vec<(RegisterId, NodeId)> =
+                own.map(|setting| (setting.register, setting.value)).collect();
+            if let Some(port) = port {
+                connect_settings(m, control, &map.ports[port], &own);
+            }
+        }
         let counters: Vec<NodeId> = self.counters.iter().map(|(_, value)| *value).collect();
-        core.reads(places.counters, &counters);
+        connect_reads(m, control, &map.ports[places.counters], &counters);
         let counted = self.counts.iter().map(|(what, _)| *what).collect();
         Software { map, places, counted }
     }
@@ -270,27 +274,6 @@ impl Software {
     }
 }
 
-/// Makes the ports of the bus ports of the device.
-fn connect_bus(m: &mut ModuleBuilder, design: &Design, map: &RegisterMap, control: InstanceId) {
-    let made = m.module().instances[control].module;
-    let is_own = |name: &str| {
-        name != "pending"
-            && !map
-                .ports
-                .iter()
-                .any(|port| name.strip_prefix(&port.object).is_some_and(|rest| rest.starts_with('.')))
-    };
-    let made = &design.modules[made];
-    for port in made.inputs.values().filter(|port| is_own(&port.name)) {
-        let value = m.input(&port.name, port.width);
-        m.connect(control, &port.name, value);
-    }
-    for port in made.outputs.values().filter(|port| is_own(&port.name)) {
-        let value = m.output_of(control, &port.name);
-        m.output(&port.name, value);
-    }
-}
-
 /// Connects a port with those that have it, each with what the port is named there; gives whether its queue has something, if it is one.
 fn connect_holders(
     m: &mut ModuleBuilder,
@@ -358,49 +341,6 @@ impl Core<'_> {
         }
         let data = self.m.output_of(counts, "read_data");
         self.m.connect(self.control, &self.map.ports[port].port("read_data"), data);
-    }
-
-    fn settings<'s>(&mut self, port: Option<usize>, settings: impl Iterator<Item = &'s Setting>) {
-        let Some(port) = port else { return };
-        let (enable, address) = (self.of(port, "write_enable"), self.of(port, "write_address"));
-        let data = self.of(port, "write_data");
-        let mut values = Vec::new();
-        for (number, setting) in settings.enumerate() {
-            let here = self.m.is(address, number as u128);
-            let written = self.m.and(enable, here);
-            let next = self.m.slice(data, 0, self.m.width(setting.value));
-            self.m.set_next(setting.register, next);
-            self.m.set_enable(setting.register, written);
-            values.push(setting.value);
-        }
-        self.reads(port, &values);
-    }
-
-    /// What software reads at a port: chosen in two cycles, as there may be hundreds.
-    fn reads(&mut self, port: usize, values: &[NodeId]) {
-        let (object, width) = (&self.map.ports[port], self.map.ports[port].width);
-        let address = self.m.output_of(self.control, &object.port("read_address"));
-        let name = object.object.replace('.', "_");
-        const LOW: u32 = 4;
-        let low = self.m.resize(address, LOW);
-        let mut groups = Vec::new();
-        for (number, group) in values.chunks(1 << LOW).enumerate() {
-            let wide: Vec<NodeId> = group.iter().map(|value| self.m.resize(*value, width)).collect();
-            let chosen = self.m.choose(low, &wide);
-            groups.push(self.m.delayed(&format!("{name}_read_of_{number}"), chosen, None));
-        }
-        let mut read = match (groups.as_slice(), self.m.width(address)) {
-            ([only], _) => *only,
-            (_, bits) => {
-                let high = self.m.slice(address, LOW, bits - LOW);
-                let high = self.m.delayed(&format!("{name}_read_high"), high, None);
-                self.m.choose(high, &groups)
-            }
-        };
-        for cycle in 2..=READ_LATENCY {
-            read = self.m.delayed(&format!("{name}_read_{cycle}"), read, None);
-        }
-        self.m.connect(self.control, &object.port("read_data"), read);
     }
 }
 

@@ -3,9 +3,8 @@
 use super::Link;
 use super::bench::{Decided, Left};
 use super::build::Device;
-use super::bus::{Master, Pending, Request};
 use super::wire::{Received, Wire};
-use crate::map::RegisterAccess;
+use crate::map::{Master, Pending, RegisterAccess, Request};
 use crate::streams::{Coming, Streams, get, set};
 use millrace_netlist::{SignalId, Simulator, in_words};
 use millrace_pipeline::Bits;

@@ -19,7 +19,6 @@
 mod again;
 mod bench;
 mod build;
-mod bus;
 mod clones;
 mod clones_of_egress;
 mod control;

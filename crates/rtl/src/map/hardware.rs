@@ -1,8 +1,9 @@
 //! The registers as hardware.
 
 use super::{Field, RegisterMap};
+use crate::parts::import;
 use crate::software_port::{READ_LATENCY, SoftwarePort};
-use millrace_netlist::{Design, Module, ModuleBuilder, NodeId, address_width, blocks};
+use millrace_netlist::{Design, Module, ModuleBuilder, ModuleId, NodeId, address_width, blocks};
 
 /// The bus of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,11 @@ impl RegisterMap {
         }
         design.add(m.finish());
         design
+    }
+
+    /// Adds the registers at a bus to a design; gives their module, whose ports are those of [`RegisterMap::design`].
+    pub fn add_to(&self, design: &mut Design, bus: Bus) -> ModuleId {
+        import(design, &self.design(bus))
     }
 
     /// The registers without a bus.

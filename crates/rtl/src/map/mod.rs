@@ -6,12 +6,16 @@
 
 mod access;
 mod hardware;
+mod master;
+mod numbers;
 #[cfg(test)]
 mod tests;
 mod texts;
 
 pub use access::{MapError, RegisterAccess, RegisterDevice};
 pub use hardware::Bus;
+pub use master::{Master, Pending, Request};
+pub use numbers::{connect_bus, connect_reads, connect_settings};
 
 use crate::software_port::{PortKind, SoftwarePort};
 use crate::tables::{Area, TableUnit};
@@ -78,7 +82,7 @@ impl Field {
 /// The registers of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisterMap {
-    /// The name of the program.
+    /// The name of the program, or of what else the device was made of.
     pub program: String,
     /// A hash of the program, its ports and the words of its tables, by which software knows that a device is of this program and of this shape.
     pub cookie: u64,
@@ -135,28 +139,29 @@ impl RegisterMap {
         units: &[TableUnit],
         names: Vec<WordName>,
     ) -> RegisterMap {
-        // FNV-1a.
-        let mut cookie = 0xcbf2_9ce4_8422_2325_u64;
-        let mut take = |text: &str| {
-            for byte in text.bytes() {
-                cookie = (cookie ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-            }
-        };
         // The name of its source and where things stand there make no other hardware.
         let drop_sites = vec![DropSite::default(); program.drop_sites.len()];
         let name = String::new();
-        take(&Program { name, drop_sites, source_lines: Vec::new(), ..program.clone() }.to_string());
-        ports.iter().for_each(|port| take(&format!("{port:?}")));
-        names.iter().for_each(|name| take(&format!("{name:?}")));
+        let made_of = Program { name, drop_sites, source_lines: Vec::new(), ..program.clone() }.to_string();
+        let map = RegisterMap::of((&program.name, &made_of), ports, names);
         let table = |unit: &TableUnit| {
             let name = &program.tables[unit.table].name;
-            let port = ports.iter().position(|port| port.object == *name && port.kind == PortKind::Table)?;
+            let of_table = |port: &SoftwarePort| port.object == *name && port.kind == PortKind::Table;
+            let port = map.ports.iter().position(of_table)?;
             Some(TableMap { port, kind: unit.kind.name(), areas: unit.areas() })
         };
         let tables: Vec<TableMap> = units.iter().filter_map(table).collect();
         // Words of as many bits may mean something else.
-        tables.iter().for_each(|table| take(&format!("{table:?}")));
-        RegisterMap { program: program.name.clone(), cookie, ports, tables, names }
+        let cookie = tables.iter().fold(map.cookie, |cookie, table| hashed(cookie, &format!("{table:?}")));
+        RegisterMap { cookie, tables, ..map }
+    }
+
+    /// The registers of what is no program: its name, and a text by which others are told apart.
+    pub fn of((name, made_of): (&str, &str), ports: Vec<SoftwarePort>, names: Vec<WordName>) -> RegisterMap {
+        let mut cookie = hashed(0xcbf2_9ce4_8422_2325, made_of);
+        cookie = ports.iter().fold(cookie, |cookie, port| hashed(cookie, &format!("{port:?}")));
+        cookie = names.iter().fold(cookie, |cookie, name| hashed(cookie, &format!("{name:?}")));
+        RegisterMap { program: name.to_owned(), cookie, ports, tables: Vec::new(), names }
     }
 
     /// The number of a port.
@@ -192,4 +197,9 @@ impl RegisterMap {
     pub fn queues(&self) -> impl Iterator<Item = &SoftwarePort> {
         self.ports.iter().filter(|port| port.kind == PortKind::Queue).take(32)
     }
+}
+
+/// A hash with the bytes of a text, by FNV-1a.
+fn hashed(hash: u64, text: &str) -> u64 {
+    text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

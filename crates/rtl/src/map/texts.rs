@@ -70,7 +70,7 @@ impl RegisterMap {
     pub fn header(&self) -> String {
         let mut text = String::new();
         let program = plain(&self.program);
-        let _ = writeln!(text, "/* The registers of {program}. Made by millrace rtl. */\n");
+        let _ = writeln!(text, "/* The registers of {program}. Made by millrace. */\n");
         let _ = writeln!(text, "#ifndef MILLRACE_REGISTERS_H\n#define MILLRACE_REGISTERS_H\n");
         let _ = writeln!(text, "#define MILLRACE_COOKIE {:#018x}ULL", self.cookie);
         let _ = writeln!(text, "#define MILLRACE_SIZE {:#x}\n", self.size());

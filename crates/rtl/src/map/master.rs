@@ -1,41 +1,49 @@
 //! The master of a bus in a simulation: reads and writes registers, a request at a time.
 
-use crate::map::Bus;
+use super::Bus;
 use crate::streams::{get, set};
 use millrace_netlist::{SignalId, Simulator};
 
-/// The signals of a bus.
-pub(super) enum Master {
+/// The master of a bus.
+#[derive(Debug)]
+pub struct Master(Signals);
+
+#[derive(Debug)]
+enum Signals {
     Axi { write: [Option<SignalId>; 9], read: [Option<SignalId>; 6] },
     Avalon([Option<SignalId>; 8]),
 }
 
 /// A request to a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub enum Request {
+    /// Of the register at an offset.
     Read(u32),
+    /// Of a value to the register at an offset.
     Write(u32, u32),
 }
 
 /// A request that is under way.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub struct Pending {
     request: Request,
     /// What the slave has not taken yet: the address, the data of a write.
     left: [bool; 2],
 }
 
 impl Pending {
-    pub(super) fn new(request: Request) -> Pending {
+    /// One that begins.
+    pub fn new(request: Request) -> Pending {
         Pending { request, left: [true, matches!(request, Request::Write(..))] }
     }
 }
 
 impl Master {
-    pub(super) fn of(simulator: &Simulator, bus: Bus) -> Master {
+    /// At the bus of a simulated design, whose ports have the usual names.
+    pub fn of(simulator: &Simulator, bus: Bus) -> Master {
         let (input, output) = (|name: &str| simulator.input(name), |name: &str| simulator.output(name));
-        match bus {
-            Bus::Axi4Lite => Master::Axi {
+        Master(match bus {
+            Bus::Axi4Lite => Signals::Axi {
                 write: [
                     input("s_axi_awaddr"),
                     input("s_axi_awvalid"),
@@ -56,7 +64,7 @@ impl Master {
                     input("s_axi_rready"),
                 ],
             },
-            Bus::AvalonMm => Master::Avalon([
+            Bus::AvalonMm => Signals::Avalon([
                 input("avs_address"),
                 input("avs_read"),
                 output("avs_readdata"),
@@ -66,14 +74,14 @@ impl Master {
                 input("avs_byteenable"),
                 output("avs_waitrequest"),
             ]),
-        }
+        })
     }
 
     /// Does in this cycle what a request asks for, before its edge; gives the answer when it is there, which ends the request with the edge
     /// of this cycle. Writes have the answer 0.
-    pub(super) fn cycle(&self, simulator: &mut Simulator, pending: &mut Pending) -> Option<u32> {
-        match self {
-            Master::Axi { write, read } => match pending.request {
+    pub fn cycle(&self, simulator: &mut Simulator, pending: &mut Pending) -> Option<u32> {
+        match &self.0 {
+            Signals::Axi { write, read } => match pending.request {
                 Request::Write(offset, word) => {
                     let [
                         address,
@@ -108,7 +116,7 @@ impl Master {
                     came.then_some(word)
                 }
             },
-            Master::Avalon([address, read, data, there, write, word, enable, wait]) => {
+            Signals::Avalon([address, read, data, there, write, word, enable, wait]) => {
                 let (offset, writes) = match pending.request {
                     Request::Read(offset) => (offset, None),
                     Request::Write(offset, word) => (offset, Some(word)),
@@ -130,12 +138,12 @@ impl Master {
     }
 
     /// Asks for nothing.
-    pub(super) fn idle(&self, simulator: &mut Simulator) {
-        match self {
-            Master::Axi { write, read } => {
+    pub fn idle(&self, simulator: &mut Simulator) {
+        match &self.0 {
+            Signals::Axi { write, read } => {
                 [write[1], write[5], read[1]].into_iter().for_each(|signal| set(simulator, signal, 0));
             }
-            Master::Avalon([_, read, _, _, write, ..]) => {
+            Signals::Avalon([_, read, _, _, write, ..]) => {
                 [*read, *write].into_iter().for_each(|signal| set(simulator, signal, 0));
             }
         }
