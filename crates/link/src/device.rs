@@ -68,6 +68,14 @@ pub trait Device: Send {
     /// A request for registers begins. What is read or written until the next one is of the same client.
     fn begin(&mut self) {}
 
+    /// A request for registers ends: all that it has written is in effect after this. A device may put off until here what costs much.
+    ///
+    /// # Errors
+    /// The device did not answer, or does not take what was written.
+    fn end(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
     /// The register at an address.
     ///
     /// # Errors

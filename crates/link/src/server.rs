@@ -436,12 +436,20 @@ impl Owner {
             return refused(tag, 0, fault);
         }
         self.device.begin();
-        for (done, (address, word)) in (0..).zip(writes) {
-            if let Err(fault) = self.device.write(*address, *word) {
-                return refused(tag, done, fault);
+        let (mut done, mut failed) = (0, None);
+        for (address, word) in writes {
+            match self.device.write(*address, *word) {
+                Ok(()) => done += 1,
+                Err(fault) => {
+                    failed = Some(fault);
+                    break;
+                }
             }
         }
-        ToHost::Done { tag }
+        match failed.or(self.device.end().err()) {
+            Some(fault) => refused(tag, done, fault),
+            None => ToHost::Done { tag },
+        }
     }
 
     fn check(&self, address: u32) -> Result<(), Fault> {

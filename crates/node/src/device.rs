@@ -42,12 +42,20 @@ impl Device for NodeDevice {
         Shape { name: self.name.clone(), bytes: MAP_BYTES, ports: self.blocks }
     }
 
+    fn begin(&mut self) {
+        self.graph.lock().begin();
+    }
+
+    fn end(&mut self) -> Result<(), Fault> {
+        self.graph.lock().end().map_err(Fault::new)
+    }
+
     fn read(&mut self, address: u32) -> Result<u32, Fault> {
         Ok(self.graph.lock().read(address))
     }
 
     fn write(&mut self, address: u32, word: u32) -> Result<(), Fault> {
-        self.graph.lock().write(address, word).map_err(Fault::new)
+        self.graph.lock().put(address, word).map_err(Fault::new)
     }
 
     fn send(&mut self, port: u16, frame: &[u8]) -> Result<(), Fault> {

@@ -265,11 +265,37 @@ impl Graph {
         }
     }
 
+    /// A request for registers begins: numbers that are read are of a moment after this.
+    pub(crate) fn begin(&mut self) {
+        self.fars.iter().for_each(Far::forget);
+    }
+
+    /// What was [put](Graph::put) is in effect, also in hardware.
+    ///
+    /// # Errors
+    /// The hardware does not take it, or cannot be reached.
+    pub(crate) fn end(&mut self) -> Result<(), Refusal> {
+        let mut ended = Ok(());
+        for far in &mut self.fars {
+            ended = ended.and(far.end().map_err(|error| Refusal(error.to_string())));
+        }
+        ended
+    }
+
     /// Sets a word of the registers.
     ///
     /// # Errors
     /// It cannot be written, or not to that.
     pub fn write(&mut self, address: u32, word: u32) -> Result<(), Refusal> {
+        self.put(address, word)?;
+        self.end()
+    }
+
+    /// Sets a word of the registers; that of a block in hardware has it at the [end](Graph::end).
+    ///
+    /// # Errors
+    /// It cannot be written, or not to that.
+    pub(crate) fn put(&mut self, address: u32, word: u32) -> Result<(), Refusal> {
         let (window, at) = place(address);
         let refuse = || Refusal(format!("{address:#x} cannot be written"));
         let block = window.checked_sub(1).ok_or_else(refuse)?;
@@ -279,7 +305,7 @@ impl Graph {
             Block::Tcam(tcam) => tcam.write(at, word).map(|_| ()),
             Block::Far(_) | Block::FarMac(_) => {
                 let far = self.far(block).ok_or_else(refuse)?;
-                far.write(address, word).map_err(|error| Refusal(error.to_string()))
+                far.put(address, word).map_err(|error| Refusal(error.to_string()))
             }
             Block::Mac(mac) if at <= 1 && word <= 1 => {
                 match at {
@@ -546,6 +572,7 @@ fn first_word(block: usize) -> u32 {
 
 /// A counter of hardware, by its first word.
 fn counter(far: &Far, word: u32) -> u64 {
+    far.forget();
     let [low, high] = [word, word + 1].map(|word| far.read(4 * word).unwrap_or(0));
     u64::from(high) << 32 | u64::from(low)
 }

@@ -195,6 +195,7 @@ fn compare(link: MacLink, bus: Bus) -> (Top, Board) {
         for (name, word) in CHANGES {
             let address = map.iter().find(|of| of.name == name).unwrap().address;
             device.write(address, word).unwrap();
+            device.end().unwrap();
             software.write(address, word).unwrap();
         }
     }
@@ -255,6 +256,7 @@ fn frames_meet_a_table_before_or_after_a_write() {
     for (targets, valid) in [(1, 1), (2, 1), (2, 0), (1, 1)] {
         device.write(address("forward.entry0.targets"), targets).unwrap();
         device.write(address("forward.entry0.valid"), valid).unwrap();
+        device.end().unwrap();
         for _ in 0..200 {
             board.lock().unwrap().cycle(None);
         }
@@ -266,6 +268,7 @@ fn frames_meet_a_table_before_or_after_a_write() {
     for number in 0..6 {
         device.write(address("forward.entry3.targets"), 3 - number % 2).unwrap();
         device.write(address("forward.entry3.valid"), 1).unwrap();
+        device.end().unwrap();
     }
     let sent = board.lock().unwrap().paced.take().unwrap();
     let left = board.lock().unwrap().carry(&[(0, vec![4; 60])]);
@@ -289,6 +292,30 @@ fn frames_meet_a_table_before_or_after_a_write() {
         numbers.map(|left| left.len()).iter().sum::<usize>(),
         said.as_flattened().iter().filter(|left| **left).count()
     );
+}
+
+/// What a request writes to a table costs one change of the memories, however often it writes; each count that it starts again does.
+#[test]
+fn a_request_changes_a_table_once() {
+    let node = file(MacLink::Xgmii, "hardware");
+    let top = Top::new(&node, 0, Bus::Axi4Lite).unwrap().unwrap();
+    let board = Arc::new(Mutex::new(Board::new(&top, Link::Xgmii)));
+    let mut device = MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board)))).unwrap();
+    let of = map(&node);
+    let address = |name: &str| of.iter().find(|of| of.name == name).unwrap().address;
+    let mut cycles = |times: u32| {
+        let before = board.lock().unwrap().record.len();
+        device.begin();
+        for time in 0..times {
+            // An entry that all frames meet has a bit in all words.
+            device.write(address("forward.entry4.mask"), (time % 2) << 24).unwrap();
+            device.write(address("forward.entry4.valid"), 1).unwrap();
+        }
+        device.end().unwrap();
+        board.lock().unwrap().record.len() - before
+    };
+    let (first, once, often) = (cycles(1), cycles(2), cycles(1001));
+    assert!(first > 1000 && once < first && often < 2 * first, "{first}, {once} and {often} cycles");
 }
 
 /// The halves of a number are of one moment, also while it goes on.

@@ -75,6 +75,10 @@ impl Device for HardwareDevice {
         self.driver.begin();
     }
 
+    fn end(&mut self) -> Result<(), Fault> {
+        self.driver.end()
+    }
+
     fn read(&mut self, address: u32) -> Result<u32, Fault> {
         self.driver.read(address)
     }
@@ -88,6 +92,7 @@ impl Device for HardwareDevice {
             self.answers.push((DONE, frame.to_vec()));
             return Ok(());
         }
+        self.driver.end()?;
         let way = usize::from(port & !(ASKS | WIRE));
         let cycles = self.driver.access();
         if port & WIRE != 0 && port < ASKS {
@@ -155,6 +160,10 @@ impl Device for MappedDevice {
 
     fn begin(&mut self) {
         self.driver.begin();
+    }
+
+    fn end(&mut self) -> Result<(), Fault> {
+        self.driver.end()
     }
 
     fn read(&mut self, address: u32) -> Result<u32, Fault> {

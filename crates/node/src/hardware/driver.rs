@@ -9,7 +9,7 @@ use crate::registers::{UNCONNECTED, place};
 use millrace_link::Fault;
 use millrace_netlist::Bits;
 use millrace_rtl::map::{RegisterAccess, RegisterDevice};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 /// The blocks of a design, as software has set them.
@@ -20,6 +20,8 @@ pub(super) struct Driver<A> {
     unconnected: Vec<String>,
     /// A number whose lower half was read: its upper half is that of the same moment.
     held: Option<(u32, u64)>,
+    /// Blocks that were written, with the entries of TCAMs that have changed: what follows is much, and done once at the end of a request.
+    written: BTreeMap<usize, BTreeSet<usize>>,
 }
 
 /// What software has set of a block.
@@ -119,7 +121,14 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
             Some((*number, setting))
         };
         let settings = specs.iter().filter_map(setting).collect();
-        let mut driver = Driver { device, specs, settings, unconnected: top.unconnected.clone(), held: None };
+        let mut driver = Driver {
+            device,
+            specs,
+            settings,
+            unconnected: top.unconnected.clone(),
+            held: None,
+            written: BTreeMap::new(),
+        };
         let blocks: Vec<usize> = driver.settings.keys().copied().collect();
         for block in blocks {
             driver.begin_with(block)?;
@@ -165,10 +174,10 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
                     lookup.bank = bank;
                 }
                 self.read_counts(block, 1 - bank)?;
-                self.apply(block, None)?;
+                self.apply(block, &BTreeSet::new())?;
                 self.read_counts(block, bank)
             }
-            _ => self.apply(block, None),
+            _ => self.apply(block, &BTreeSet::new()),
         }
     }
 
@@ -185,8 +194,8 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
         Ok(())
     }
 
-    /// Has the hardware be as software has set it, with an entry that is another one.
-    fn apply(&mut self, block: usize, changed: Option<usize>) -> Result<(), Fault> {
+    /// Has the hardware be as software has set it, with entries that are others.
+    fn apply(&mut self, block: usize, changed: &BTreeSet<usize>) -> Result<(), Fault> {
         let name = self.specs[&block].name.clone();
         let values: Vec<(String, u64)> = match &self.settings[&block] {
             Setting::Scheduler(scheduler) => {
@@ -209,9 +218,9 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
         values.into_iter().try_for_each(|(port, value)| self.set(&format!("{name}.{port}"), value))
     }
 
-    /// Writes the bank that frames do not meet, and has them meet it, and what they get without an entry, at once. The count of an entry
-    /// that has changed starts again.
-    fn write_tcam(&mut self, block: usize, name: &str, changed: Option<usize>) -> Result<(), Fault> {
+    /// Writes the bank that frames do not meet, and has them meet it, and what they get without an entry, at once. The counts of entries
+    /// that have changed start again.
+    fn write_tcam(&mut self, block: usize, name: &str, changed: &BTreeSet<usize>) -> Result<(), Fault> {
         let port = self.word(&format!("{name}.entries"))?.0;
         let Some(Setting::Tcam(lookup)) = self.settings.get_mut(&block) else { return Ok(()) };
         let bank = 1 - lookup.bank;
@@ -233,7 +242,7 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
         (0..lookup.order.len()).try_for_each(|place| self.keep_count(block, name, place))?;
         if let Some(Setting::Tcam(lookup)) = self.settings.get_mut(&block) {
             (lookup.bank, lookup.order) = (bank, order);
-            changed.into_iter().for_each(|entry| lookup.counts[entry] = 0);
+            changed.iter().for_each(|entry| lookup.counts[*entry] = 0);
         }
         Ok(())
     }
@@ -260,11 +269,21 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
         self.held = None;
     }
 
+    /// A request ends: the hardware is as it was written.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub(super) fn end(&mut self) -> Result<(), Fault> {
+        let written = std::mem::take(&mut self.written);
+        written.iter().try_for_each(|(block, changed)| self.apply(*block, changed))
+    }
+
     /// Reads a register of the node.
     ///
     /// # Errors
     /// It is none of a block of the design, or the hardware does not answer.
     pub(super) fn read(&mut self, address: u32) -> Result<u32, Fault> {
+        self.end()?;
         let (window, word) = place(address);
         if let Some((lower, number)) = self.held.take()
             && lower + 4 == address
@@ -330,10 +349,10 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
         }
     }
 
-    /// Writes a register of the node.
+    /// Writes a register of the node; the hardware has it at the [end](Driver::end) of the request.
     ///
     /// # Errors
-    /// It cannot be written, not with this value, or the hardware does not answer.
+    /// It cannot be written, or not with this value.
     pub(super) fn write(&mut self, address: u32, word: u32) -> Result<(), Fault> {
         let (window, at) = place(address);
         let refuse = || Fault::new(format_args!("{address:#x} cannot be written"));
@@ -356,7 +375,8 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
                 };
             }
         }
-        self.apply(block, changed)
+        self.written.entry(block).or_default().extend(changed);
+        Ok(())
     }
 }
 

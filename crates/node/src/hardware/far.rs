@@ -6,8 +6,9 @@ use crate::interface::Item;
 use crate::limits::{MAX_DEPTH, MAX_TO_SEND};
 use crate::model::{End, NodeFile};
 use millrace_drivers::wall_clock_ns;
+use millrace_link::limits::MAX_WORDS;
 use millrace_link::{Client, Event, LinkError, Refused, Server};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -37,6 +38,9 @@ pub(crate) struct Far {
     lost: u64,
     /// Paths that had nothing when they were asked, since anything came.
     empty: BTreeSet<usize>,
+    /// Registers that are written at the end of a request, and one that was read with the one before it.
+    written: Vec<(u32, u32)>,
+    held: Cell<Option<(u32, u32)>>,
 }
 
 impl Far {
@@ -69,6 +73,8 @@ impl Far {
             lost: 0,
             macs: top.macs.clone(),
             empty: BTreeSet::new(),
+            written: Vec::new(),
+            held: Cell::new(None),
         })
     }
 
@@ -135,13 +141,39 @@ impl Far {
         self.outputs.contains(&from)
     }
 
+    /// What is read after this is of another moment than what was read before.
+    pub(crate) fn forget(&self) {
+        self.held.set(None);
+    }
+
+    /// Reads a register. The upper half of a number is of the moment in which its lower half, just before, was read.
     pub(crate) fn read(&self, address: u32) -> Result<u32, LinkError> {
-        let words = self.link.borrow_mut().with(|client| client.read(address, 1))?;
+        if let Some((_, word)) = self.held.take().filter(|(held, _)| *held == address) {
+            return Ok(word);
+        }
+        // Numbers of two words begin at even ones.
+        let words = if address.is_multiple_of(8) { 2 } else { 1 };
+        let words = self.link.borrow_mut().with(|client| client.read(address, words))?;
+        self.held.set(words.get(1).map(|word| (address + 4, *word)));
         Ok(words.first().copied().unwrap_or(0))
     }
 
-    pub(crate) fn write(&self, address: u32, word: u32) -> Result<(), LinkError> {
-        self.link.borrow_mut().with(|client| client.write(&[(address, word)]))
+    /// Has a register written at the [end](Far::end) of a request, together with others: what an entry of a TCAM changes is much.
+    pub(crate) fn put(&mut self, address: u32, word: u32) -> Result<(), LinkError> {
+        if self.written.len() == MAX_WORDS {
+            self.end()?;
+        }
+        self.written.push((address, word));
+        Ok(())
+    }
+
+    /// A request for registers ends.
+    pub(crate) fn end(&mut self) -> Result<(), LinkError> {
+        let writes = std::mem::take(&mut self.written);
+        match writes.is_empty() {
+            true => Ok(()),
+            false => self.link.borrow_mut().with(|client| client.write(&writes)),
+        }
     }
 
     /// Sends something, which may be a frame; what comes until the device is done with it. What was on a link that is cut is lost: the frame
