@@ -336,6 +336,43 @@ fn both_halves_of_a_number_are_of_one_moment() {
     assert!(board.lock().unwrap().record.len() > before);
 }
 
+/// A loop that nothing comes into has no registers; one with a way in has.
+#[test]
+fn loops_are_hardware_where_frames_get_in() {
+    let text = std::fs::read_to_string(FILE).unwrap();
+    let closed = format!(
+        "{text}{}",
+        r#"
+        [[block]]
+        name = "other"
+        function = "all"
+        kind = "demultiplexer"
+        ports = 2
+        [[block]]
+        name = "third"
+        function = "all"
+        kind = "tcam"
+        size = 2
+        [[connection]]
+        from = "other.out0"
+        to = "third.in"
+        [[connection]]
+        from = "third.out"
+        to = "other.in"
+        "#
+    );
+    let top = |text: &str| {
+        let node = NodeFile::parse("node.toml", text).unwrap_or_else(|why| panic!("{}", why.render(false)));
+        Top::new(&node, 0, Bus::Axi4Lite).map(Option::unwrap)
+    };
+    let why = top(&closed).unwrap_err().to_string();
+    let wanted = "block `other`: what comes in has left by it, without a queue or another way in: no frame ever gets there";
+    assert_eq!(why, wanted);
+    // What the manager of the switch would get comes there.
+    let open = format!("{closed}[[connection]]\nfrom = \"spread.manager\"\nto = \"third.in\"\n");
+    assert!(Simulator::new(&top(&open).unwrap().design).is_ok());
+}
+
 #[test]
 fn other_boards_are_refused() {
     let node = file(MacLink::Xgmii, "hardware");

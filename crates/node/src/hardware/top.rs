@@ -186,6 +186,10 @@ fn refuse(node: &NodeFile, blocks: &[usize]) -> Result<(), NoHardware> {
             return no(*block, why);
         }
     }
+    if let Some(block) = blocks.iter().find(|block| is_closed(node, blocks, **block)) {
+        let why = "what comes in has left by it, without a queue or another way in: no frame ever gets there";
+        return no(*block, why.to_owned());
+    }
     for connection in &node.connections {
         let (from, to) = (connection.from.block, connection.to.block);
         if matches!(node.blocks[to].kind, Kind::Scheduler(_))
@@ -198,6 +202,26 @@ fn refuse(node: &NodeFile, blocks: &[usize]) -> Result<(), NoHardware> {
         }
     }
     Ok(())
+}
+
+/// Whether all that comes to a block has left by it, through blocks in which beats wait for nothing: as hardware that is a loop without a
+/// register. Where several streams meet beats wait, so a loop with a way in has registers.
+fn is_closed(node: &NodeFile, blocks: &[usize], start: usize) -> bool {
+    let passes = |block: usize| {
+        blocks.contains(&block) && matches!(node.blocks[block].kind, Kind::Tcam(_) | Kind::Demultiplexer(_))
+    };
+    let mut block = start;
+    for _ in 0..blocks.len() {
+        let mut sources = node.connections.iter().filter(|of| of.to.block == block);
+        match (sources.next(), sources.next()) {
+            (Some(only), None) if passes(block) => block = only.from.block,
+            _ => return false,
+        }
+        if block == start {
+            return true;
+        }
+    }
+    false
 }
 
 struct Building<'n> {
