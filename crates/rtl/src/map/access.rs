@@ -96,9 +96,10 @@ pub struct RegisterDevice<A> {
     map: RegisterMap,
     access: A,
     bank: Option<usize>,
-    /// What the registers of port and address hold.
+    /// What the registers of port, address and data hold, as far as that is known: what is there already is not written.
     port: Option<usize>,
     address: Option<u64>,
+    data: Vec<Option<u32>>,
 }
 
 impl<A: RegisterAccess> RegisterDevice<A> {
@@ -108,7 +109,8 @@ impl<A: RegisterAccess> RegisterDevice<A> {
     /// It is not.
     pub fn attach(map: RegisterMap, access: A) -> Result<RegisterDevice<A>, MapError<A::Error>> {
         let bank = map.ports.iter().position(|port| port.kind == super::PortKind::Bank);
-        let mut device = RegisterDevice { map, access, bank, port: None, address: None };
+        let data = vec![None; map.words() as usize];
+        let mut device = RegisterDevice { map, access, bank, port: None, address: None, data };
         let (ident, version) = (device.get(Field::Ident)?, device.get(Field::Version)?);
         if (ident, version) != (RegisterMap::IDENT, RegisterMap::VERSION) {
             return Err(MapError::Other(ident, version));
@@ -145,6 +147,7 @@ impl<A: RegisterAccess> RegisterDevice<A> {
         let width = of.ok_or(MapError::NoPort(port))?.width;
         let mut writes = self.choose(port, address);
         writes.push((Field::Command.offset(), RegisterMap::READ));
+        self.data.fill(None);
         self.put(&writes)?;
         let chosen = [port as u32, address as u32];
         let first = if self.access.is_shared() { Field::Port.offset() } else { Field::Status.offset() };
@@ -188,7 +191,9 @@ impl<A: RegisterAccess> RegisterDevice<A> {
         let limbs = word.limbs().flat_map(|limb| [limb as u32, (limb >> 32) as u32]);
         // What is narrower than the port leaves the rest as it is: nothing reads it.
         for (number, value) in (0..word.width().min(width).div_ceil(32)).zip(limbs) {
-            writes.push((RegisterMap::DATA + 4 * number, value));
+            if self.data[number as usize].replace(value) != Some(value) {
+                writes.push((RegisterMap::DATA + 4 * number, value));
+            }
         }
         writes.push((Field::Command.offset(), RegisterMap::WRITE | RegisterMap::NEXT));
         self.address = Some(address + 1);
@@ -213,7 +218,7 @@ impl<A: RegisterAccess> RegisterDevice<A> {
         let queues: Vec<usize> = queues.collect();
         while pending & enabled != 0 && taken.len() < MAX_TAKEN {
             let Some(queue) = queues.get((pending & enabled).trailing_zeros() as usize) else { break };
-            (self.port, self.address) = (None, None);
+            self.forget();
             let word = self.read_word(*queue, 0)?;
             if word.bit(word.width() - 1) {
                 taken.push((*queue, word));
@@ -225,7 +230,7 @@ impl<A: RegisterAccess> RegisterDevice<A> {
         writes
             .extend((0..).zip(&before[data..]).map(|(number, word)| (RegisterMap::DATA + 4 * number, *word)));
         self.put(&writes)?;
-        (self.port, self.address) = (None, None);
+        self.forget();
         Ok(taken)
     }
 
@@ -233,7 +238,7 @@ impl<A: RegisterAccess> RegisterDevice<A> {
     fn choose(&mut self, port: usize, address: u64) -> Vec<(u32, u32)> {
         let mut writes = Vec::new();
         if self.access.is_shared() {
-            (self.port, self.address) = (None, None);
+            self.forget();
         }
         if self.port.replace(port) != Some(port) {
             writes.push((Field::Port.offset(), port as u32));
@@ -244,6 +249,12 @@ impl<A: RegisterAccess> RegisterDevice<A> {
         writes
     }
 
+    /// Nothing is known of what the registers hold.
+    fn forget(&mut self) {
+        (self.port, self.address) = (None, None);
+        self.data.fill(None);
+    }
+
     fn get(&mut self, field: Field) -> Result<u32, MapError<A::Error>> {
         self.access.read(field.offset()).map_err(MapError::Access)
     }
@@ -252,7 +263,7 @@ impl<A: RegisterAccess> RegisterDevice<A> {
     fn put(&mut self, writes: &[(u32, u32)]) -> Result<(), MapError<A::Error>> {
         let written = self.access.write_many(writes).map_err(MapError::Access);
         if written.is_err() {
-            (self.port, self.address) = (None, None);
+            self.forget();
         }
         written
     }
