@@ -448,10 +448,30 @@ pub(crate) fn take(switch: &mut Switch, all: bool) -> bool {
     let busy = with_device(switch, |switch, device| {
         if device.looked.elapsed() >= LOOK {
             bring(switch, device);
+            take_waiting(switch, device);
         }
         take_said(switch, device, all)
     });
     busy.unwrap_or(false)
+}
+
+/// Takes the messages of a device that does not tell of them, so that who listens for digests hears of them without asking for anything.
+fn take_waiting(switch: &mut Switch, device: &mut Attached) {
+    let Some(registers) = device.link.up() else { return };
+    if registers.access().tells() {
+        return;
+    }
+    switch.now_ns = switch.clock.now_ns();
+    let (now_ns, state, effects) =
+        (switch.now_ns, &mut switch.forwarder.state, &mut switch.forwarder.effects);
+    let objects = &mut Objects { state, now_ns, effects };
+    let taken = registers.has_messages().and_then(|has| match has {
+        true => device.driver.take_messages(objects, registers),
+        false => Ok(()),
+    });
+    if let Err(error) = taken {
+        device.link.cut(&error);
+    }
 }
 
 /// Takes what a device has to say; whether there was anything, or there will be at once.

@@ -86,6 +86,11 @@ impl Device for Remote {
         true
     }
 
+    /// What carries registers alone says nothing by itself: what it has to say waits in its queues.
+    fn tells(&self) -> bool {
+        self.client.shape().ports > 0
+    }
+
     fn is_busy(&self) -> bool {
         self.client.has_waiting()
     }

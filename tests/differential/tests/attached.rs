@@ -2,15 +2,19 @@
 //! drops are counted, and control reads the same counters, for random frames and entries that come and go.
 
 use millrace_dataplane::{
-    Attachment, EngineKind, HardwareConfig, KnownPorts, LookupCounts, Switch, SwitchConfig,
+    Attachment, EngineKind, HardwareConfig, KnownPorts, LookupCounts, Notice, Switch, SwitchConfig, Worker,
 };
 use millrace_differential::compile_path;
-use millrace_link::Place;
+use millrace_link::{Device, Event, Fault, Place, Server, Shape, Simulated};
+use millrace_pipeline::Bits;
 use millrace_pipeline::arbitrary::Rng;
-use millrace_rtl::DeviceOptions;
+use millrace_pipeline::semantics::Value;
+use millrace_rtl::{DeviceOptions, Hardware};
 use millrace_state::CounterRef;
+use std::net::TcpListener;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 const PORTS: u32 = 4;
 
@@ -113,4 +117,72 @@ fn a_switch_with_groups() {
 #[test]
 fn clones() {
     compare("cookbook/mirror", 200);
+}
+
+/// A board: its frames go by its own ports, and what it has to say waits in its queues.
+#[derive(Clone)]
+struct Board(Arc<Mutex<Simulated>>);
+
+impl Device for Board {
+    fn shape(&self) -> Shape {
+        Shape { ports: 0, ..self.0.lock().unwrap().shape() }
+    }
+
+    fn read(&mut self, address: u32) -> Result<u32, Fault> {
+        self.0.lock().unwrap().read(address)
+    }
+
+    fn write(&mut self, address: u32, word: u32) -> Result<(), Fault> {
+        self.0.lock().unwrap().write(address, word)
+    }
+
+    fn send(&mut self, _: u16, _: &[u8]) -> Result<(), Fault> {
+        Err(Fault::new("it carries registers alone"))
+    }
+
+    fn poll(&mut self, _: &mut dyn FnMut(Event)) -> Result<(), Fault> {
+        self.0.lock().unwrap().poll(&mut |event| assert!(matches!(event, Event::Frame { .. }), "{event:?}"))
+    }
+
+    fn is_busy(&self) -> bool {
+        self.0.lock().unwrap().is_busy()
+    }
+
+    fn tells(&self) -> bool {
+        false
+    }
+}
+
+/// Who listens for digests of a board hears of them without asking for anything, also over a link that carries its registers.
+#[test]
+fn digests_of_a_board_come_by_themselves() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/l2_switch.p4");
+    let program = compile_path(&path);
+    let options = DeviceOptions { ports: PORTS, width: 128, frame: 1024, ..DeviceOptions::default() };
+    let hardware = Hardware::new(Arc::clone(&program), options.stages()).unwrap();
+    let design = millrace_rtl::Device::new(&hardware, options.clone()).unwrap();
+    let board = Board(Arc::new(Mutex::new(Simulated::new(&design).unwrap())));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = Server::serve(listener, Box::new(board.clone())).unwrap();
+
+    let device = Some(Attachment { place: Place::Served(server.address()), options });
+    let hardware = HardwareConfig { device, ..HardwareConfig::default() };
+    let config = SwitchConfig { hardware, ..SwitchConfig::default() };
+    let mut switch = Switch::new(program, config).unwrap();
+    switch.reach_device().unwrap();
+    let mut worker = Worker::new(switch, Vec::new()).unwrap();
+    let (control, notices) = (worker.control(), worker.notices());
+    let running = std::thread::spawn(move || worker.run());
+    // Two stations that the switch does not know.
+    for station in [7, 9] {
+        let mut frame = vec![0; 64];
+        (frame[5], frame[11]) = (1, station);
+        board.0.lock().unwrap().send(0, &frame).unwrap();
+        let heard = notices.recv_timeout(Duration::from_secs(20)).unwrap();
+        let Notice::Digest { message, .. } = heard else { panic!("{heard:?}") };
+        let values = [Bits::new(48, station.into()), Bits::new(9, 0)].map(Value::Bits);
+        assert_eq!(message.values, values, "its address and its port");
+    }
+    control.stop();
+    running.join().unwrap();
 }

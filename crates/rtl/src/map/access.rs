@@ -200,6 +200,14 @@ impl<A: RegisterAccess> RegisterDevice<A> {
         Ok(writes)
     }
 
+    /// Whether a queue has something.
+    ///
+    /// # Errors
+    /// [`MapError`].
+    pub fn has_messages(&mut self) -> Result<bool, MapError<A::Error>> {
+        Ok(self.get(Field::Pending)? != 0)
+    }
+
     /// What an interrupt asks for: takes the words of queues that have something and may raise it, at most 64, each with the
     /// number of its port. The registers are then as they were, so that others who use them do not notice.
     ///
