@@ -11,7 +11,7 @@ use crate::budget::Cost;
 use crate::site::Site;
 use crate::verdict::Verdict;
 use millrace_pipeline::entity::{PrimaryMap, entity_impl};
-use millrace_pipeline::{Expr, HeaderId, Inst, Matcher, SlotId, TableId};
+use millrace_pipeline::{BodyId, Expr, HeaderId, Inst, Matcher, SlotId, TableId};
 use std::collections::BTreeSet;
 
 /// A block of the cfg graph.
@@ -43,6 +43,8 @@ pub struct CfgBlock {
     pub origin: String,
     /// The part of the program that it is.
     pub site: Site,
+    /// The parser, control or deparser that it is of, with the actions that this applies; none: it is between them.
+    pub body: Option<BodyId>,
     /// About the code that it becomes.
     pub cost: Cost,
 }

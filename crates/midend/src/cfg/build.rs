@@ -28,6 +28,7 @@ pub fn flatten(program: &Program, plan: &Plan, meter: &Meter<'_>) -> Result<Cfg,
         together: None,
         after: None,
         site: Site::Glue,
+        of: None,
         cost: 0,
     };
     // From the last step to the first, so that each knows where the next one starts.
@@ -97,6 +98,8 @@ struct Builder<'a> {
     after: Option<CfgId>,
     /// The part of the program that is being added.
     site: Site,
+    /// The parser, control or deparser that is being added.
+    of: Option<BodyId>,
     /// About what there is so far becomes, in instructions.
     cost: u64,
 }
@@ -116,7 +119,8 @@ impl Builder<'_> {
         let origin: String = origin.into();
         // A name may be long.
         self.cost += (2 + ops.len() + origin.len() / BYTES_OF_COST) as u64;
-        self.blocks.push(CfgBlock { ops, term, origin, site: self.site, cost: Cost::default() })
+        let (site, body) = (self.site, self.of);
+        self.blocks.push(CfgBlock { ops, term, origin, site, body, cost: Cost::default() })
     }
 
     /// Whether the graph is too large already. What is missing of it then is left out.
@@ -138,9 +142,9 @@ impl Builder<'_> {
     fn step(&mut self, step: Step, next: CfgId) -> CfgId {
         match step {
             Step::Body(body) => {
-                self.site = Site::of(self.program.bodies[body].kind);
+                (self.site, self.of) = (Site::of(self.program.bodies[body].kind), Some(body));
                 let entry = self.body(body, next);
-                self.site = Site::Glue;
+                (self.site, self.of) = (Site::Glue, None);
                 entry
             }
             Step::TrafficManager { classes } => self.traffic_manager(classes, next),
