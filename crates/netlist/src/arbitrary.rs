@@ -103,7 +103,7 @@ impl<'a> Generator<'a> {
         let instances = self.instances();
         for at in 0..self.size {
             if self.rng.one_in(12) {
-                let place = Place { file: "some file.p4".into(), line: self.rng.below(30) as u32 };
+                let place = Place::Line { file: "some file.p4".into(), line: self.rng.below(30) as u32 };
                 self.m.set_place((!self.rng.one_in(4)).then_some(place));
             }
             let node = self.operation();

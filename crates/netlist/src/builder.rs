@@ -88,7 +88,7 @@ impl ModuleBuilder {
         self.module.width(node)
     }
 
-    /// What follows comes from this place of the source, until another is set.
+    /// What follows comes from this place of the program, until another is set.
     pub fn set_place(&mut self, place: Option<Place>) {
         self.place = place.and_then(|place| self.place_id(place)).into();
     }

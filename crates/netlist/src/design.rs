@@ -70,7 +70,7 @@ pub struct Module {
     pub instances: PrimaryMap<InstanceId, Instance>,
     /// Which ports make ready/valid streams.
     pub streams: PrimaryMap<StreamId, Stream>,
-    /// Places in the source of the program that nodes and objects come from.
+    /// Places in the program that nodes and objects come from.
     pub places: PrimaryMap<PlaceId, Place>,
 }
 
@@ -136,15 +136,28 @@ impl Module {
         self.instances.values_mut().for_each(|instance| renumber(&mut instance.place));
         self.nodes.values_mut().for_each(|node| renumber(&mut node.place));
     }
+
+    /// The file and the line of the source that a place is, if it is one.
+    pub(crate) fn line(&self, place: PackedOption<PlaceId>) -> Option<(&str, u32)> {
+        match self.places.get(place.expand()?)? {
+            Place::Line { file, line } => Some((file, *line)),
+            Place::Part(_) => None,
+        }
+    }
 }
 
-/// A place in the source of the program.
+/// Where in the program something comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// The name of the file.
-    pub file: Arc<str>,
-    /// Counted from 1.
-    pub line: u32,
+pub enum Place {
+    /// A line of its source.
+    Line {
+        /// The name of the file.
+        file: Arc<str>,
+        /// Counted from 1.
+        line: u32,
+    },
+    /// A part of it, which [`crate::area::estimate`] counts by and nothing prints.
+    Part(Arc<str>),
 }
 
 /// An input port.

@@ -5,9 +5,10 @@ mod common;
 
 use common::synthesis::synthesised;
 use common::tools;
-use millrace_netlist::area::{Area, Fabric, MAX_GATES, TooLarge, estimate};
+use millrace_netlist::area::{Area, Fabric, MAX_GATES, Owner, TooLarge, estimate};
 use millrace_netlist::blocks::{self, EditorShape};
-use millrace_netlist::{BinaryOp, Design, ModuleBuilder, StreamShape, passes};
+use millrace_netlist::{BinaryOp, Design, ModuleBuilder, Place, StreamShape, passes, text, verify, verilog};
+use std::collections::BTreeMap;
 
 /// A module with one operation between registers.
 fn operation(name: &str, width: u32, op: BinaryOp) -> Design {
@@ -246,4 +247,100 @@ fn bits_of_a_memory_that_are_always_zero_take_nothing() {
         areas.values().map(|area| (area.memory_luts, area.memory_bits)).collect::<Vec<_>>(),
         [(4, 64)]
     );
+}
+
+/// The part of the program that what follows is of.
+fn part(m: &mut ModuleBuilder, name: &str) {
+    m.set_place(Some(Place::Part(name.into())));
+}
+
+/// A module whose values come from two parts of a program, inside another that has it twice.
+fn two_parts() -> Design {
+    let mut m = ModuleBuilder::new("inner");
+    let (a, b) = (m.input("a", 8), m.input("b", 8));
+    part(&mut m, "first");
+    let both = m.and(a, b);
+    let low = m.slice(both, 0, 4);
+    part(&mut m, "second");
+    // Four of the gates of `both`, in a value of its own.
+    let (low_a, low_b) = (m.slice(a, 0, 4), m.slice(b, 0, 4));
+    let again = m.and(low_a, low_b);
+    let sum = m.add(a, b);
+    m.set_place(Some(Place::Line { file: "program.p4".into(), line: 3 }));
+    let held = m.delayed("held", sum, None);
+    part(&mut m, "second");
+    let kept = m.delayed("kept", low, Some(0));
+    let words = m.memory("words", 8, 16, Vec::new());
+    m.promise_no_collision(words);
+    m.set_place(None);
+    let enable = m.input("enable", 1);
+    m.write(words, enable, low_a, sum);
+    let read = m.read(words, low_b);
+    for (name, value) in [("both", both), ("again", again), ("held", held), ("kept", kept), ("read", read)] {
+        m.output(name, value);
+    }
+    let mut design = Design::new();
+    let inner = design.add(m.finish());
+    let mut m = ModuleBuilder::new("outer");
+    let inputs = [("a", m.input("a", 8)), ("b", m.input("b", 8)), ("enable", m.input("enable", 1))];
+    let different = m.not(inputs[0].1);
+    for (at, a) in [inputs[0].1, different].into_iter().enumerate() {
+        let instance = m.instance(&design, inner, &format!("i{at}"));
+        m.connect(instance, "a", a);
+        inputs[1..].iter().for_each(|(port, value)| m.connect(instance, port, *value));
+        for port in ["both", "again", "held", "kept", "read"] {
+            let value = m.output_of(instance, port);
+            m.output(&format!("{port}{at}"), value);
+        }
+    }
+    design.add(m.finish());
+    design
+}
+
+#[test]
+fn each_part_of_the_program_takes_what_it_adds() {
+    let mut design = two_parts();
+    assert_eq!(verify(&design), Ok(()));
+    passes::optimize(&mut design);
+    let areas = estimate(&design, Fabric::Lut4).unwrap();
+    let area = |instance: &str, part: &str| {
+        let owner = Owner { instance: instance.into(), part: part.into() };
+        areas.get(&owner).copied().unwrap_or_default()
+    };
+    for instance in ["i0", "i1"] {
+        // A gate for each of eight bits; the four that the second part makes again are these.
+        assert_eq!(area(instance, "first"), Area { luts: 8, ..Area::default() }, "{instance}");
+        // A chain of eight sums, a register of four bits, and 16 words of 8 bits, four to a lookup table.
+        let second = Area { luts: 8, ffs: 4, memory_luts: 8, memory_bits: 128, ..Area::default() };
+        assert_eq!(area(instance, "second"), second, "{instance}");
+        // A line of the source is no part.
+        assert_eq!(area(instance, ""), Area { ffs: 8, ..Area::default() }, "{instance}");
+    }
+    assert_eq!(area("", ""), Area::default());
+    let total = |areas: BTreeMap<Owner, Area>| {
+        areas.into_values().fold(Area::default(), |mut all, area| {
+            all += area;
+            all
+        })
+    };
+    let mut whole = design.clone();
+    for module in whole.modules.values_mut() {
+        module.nodes.values_mut().for_each(|node| node.place = None.into());
+        module.registers.values_mut().for_each(|register| register.place = None.into());
+        module.memories.values_mut().for_each(|memory| memory.place = None.into());
+        module.places.clear();
+    }
+    let of_whole = estimate(&whole, Fabric::Lut4).unwrap();
+    assert_eq!(of_whole.keys().map(|owner| owner.instance.as_str()).collect::<Vec<_>>(), ["", "i0", "i1"]);
+    assert_eq!(total(of_whole), total(areas));
+}
+
+#[test]
+fn parts_of_the_program_are_not_printed() {
+    let design = two_parts();
+    let text = text::print(&design);
+    assert!(!text.contains("second") && text.contains("@ program.p4:3"), "{text}");
+    for file in verilog::print(&design) {
+        assert!(!file.text.contains("second"), "{}", file.text);
+    }
 }

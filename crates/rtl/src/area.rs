@@ -32,8 +32,8 @@ impl AreaReport {
             Ok(areas) => areas,
             Err(why) => return AreaReport { too_large: Some(why), ..AreaReport::default() },
         };
-        for (path, area) in areas {
-            *parts.entry(part(&path)).or_default() += area;
+        for (owner, area) in areas {
+            *parts.entry(part(&owner.instance)).or_default() += area;
         }
         parts.retain(|_, area| *area != Area::default());
         AreaReport { parts: parts.into_iter().collect(), too_large: None }

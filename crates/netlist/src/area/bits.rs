@@ -4,6 +4,7 @@
 //! folded, also those that registers hold from the first cycle on. An inversion is part of the use of a gate, as a lookup table has it for
 //! nothing.
 
+use super::owners::Owners;
 use super::registers::{Cells, Choice, Part, Pin, parts};
 use super::same::{Known, Same};
 use super::{MAX_BITS, MAX_GATES, TooLarge};
@@ -63,7 +64,7 @@ pub(super) struct Words {
 
 /// A carry chain: a bit of each operand, the second complemented where it is subtracted. Bits that are constants are folded by tools.
 pub(super) struct Chain {
-    pub(super) scope: u32,
+    pub(super) owner: u32,
     pub(super) a: Vec<Lit>,
     pub(super) b: Vec<Lit>,
     /// Their exclusive or, which a lookup table before the chain makes.
@@ -72,7 +73,7 @@ pub(super) struct Chain {
 
 /// A product.
 pub(super) struct Product {
-    pub(super) scope: u32,
+    pub(super) owner: u32,
     pub(super) a: Box<[Lit]>,
     pub(super) b: Box<[Lit]>,
 }
@@ -80,7 +81,7 @@ pub(super) struct Product {
 pub(super) struct Bits {
     /// Each by its number.
     pub(super) gates: IndexSet<Gate, FxBuildHasher>,
-    /// The instance that a gate is first in.
+    /// Who has a gate, by its number in [`Owners`]: of values that are made of the same gate the one that comes first.
     pub(super) owners: Vec<u32>,
     pub(super) registers: Vec<Cells>,
     pub(super) memories: Vec<Words>,
@@ -89,7 +90,8 @@ pub(super) struct Bits {
     pub(super) outputs: Vec<Lit>,
     /// Inputs of a lookup table: comparisons of so few bits with a constant need no chain.
     inputs: u32,
-    scope: u32,
+    /// Of the value that is made gates.
+    owner: u32,
 }
 
 /// Gates are made again with what is known of registers so often.
@@ -99,20 +101,20 @@ const FEW: usize = 64;
 
 impl Bits {
     /// The gates of a flat design, if there are not too many.
-    pub(super) fn new(flat: &Flat<'_>, inputs: u32) -> Result<Bits, TooLarge> {
+    pub(super) fn new(flat: &Flat<'_>, owners: &Owners, inputs: u32) -> Result<Bits, TooLarge> {
         let all = flat.scopes.iter().flat_map(|scope| scope.module.nodes.values());
         if all.map(|node| u64::from(node.width)).sum::<u64>() > MAX_BITS {
             return Err(TooLarge::Bits);
         }
         let mut same = Same::default();
-        let mut bits = Bits::build(flat, inputs, &same, 0)?;
+        let mut bits = Bits::build((flat, owners), inputs, &same, 0)?;
         for _ in 0..ROUNDS {
             if !bits.find_same(flat, &mut same) {
                 break;
             }
             let gates = bits.gates.len();
             drop(bits);
-            bits = Bits::build(flat, inputs, &same, gates)?;
+            bits = Bits::build((flat, owners), inputs, &same, gates)?;
             if gates.saturating_sub(bits.gates.len()) < gates / FEW {
                 break;
             }
@@ -121,7 +123,12 @@ impl Bits {
     }
 
     /// With room for so many gates.
-    fn build(flat: &Flat<'_>, inputs: u32, same: &Same, gates: usize) -> Result<Bits, TooLarge> {
+    fn build(
+        (flat, owners): (&Flat<'_>, &Owners),
+        inputs: u32,
+        same: &Same,
+        gates: usize,
+    ) -> Result<Bits, TooLarge> {
         let mut all = IndexSet::with_capacity_and_hasher(gates, FxBuildHasher);
         all.insert(Gate::Zero);
         let mut bits = Bits {
@@ -133,11 +140,11 @@ impl Bits {
             products: Vec::new(),
             outputs: Vec::new(),
             inputs,
-            scope: 0,
+            owner: 0,
         };
         let mut values: Vec<Option<Box<[Lit]>>> = vec![None; flat.count];
         let (mut numbers, mut memories) = (FxHashMap::default(), FxHashMap::default());
-        for (scope, of) in (0..).zip(&flat.scopes) {
+        for (scope, of) in flat.scopes.iter().enumerate() {
             for id in of.module.registers.keys() {
                 let number = numbers.len() as u32;
                 numbers.insert((scope, id), number);
@@ -149,10 +156,10 @@ impl Bits {
         }
         for value in flat.sorted(&flat.roots()) {
             let (scope, node) = flat.node(value);
-            bits.scope = scope as u32;
+            bits.owner = owners.of(scope, node.place);
             let made = match &node.op {
                 Op::Register(id) => {
-                    let number = numbers[&(bits.scope, *id)];
+                    let number = numbers[&(scope, *id)];
                     (0..node.width)
                         .map(|bit| match same.of((number, bit)) {
                             Known::Constant(value) => Lit::from(value),
@@ -161,7 +168,7 @@ impl Bits {
                         .collect()
                 }
                 Op::Read(memory, port) => {
-                    let (memory, port) = (memories[&(bits.scope, *memory)], port.index() as u32);
+                    let (memory, port) = (memories[&(scope, *memory)], port.index() as u32);
                     (0..node.width)
                         .map(|bit| match same.is_zero(memory, bit) {
                             true => ZERO,
@@ -248,7 +255,7 @@ impl Bits {
     fn gate(&mut self, gate: Gate) -> Lit {
         let (number, is_new) = self.gates.insert_full(gate);
         if is_new {
-            self.owners.push(self.scope);
+            self.owners.push(self.owner);
         }
         2 * number as Lit
     }
@@ -362,7 +369,7 @@ impl Bits {
             }
             BinaryOp::Mul => {
                 let number = self.products.len() as u32;
-                self.products.push(Product { scope: self.scope, a: a.into(), b: b.into() });
+                self.products.push(Product { owner: self.owner, a: a.into(), b: b.into() });
                 (0..width).map(|bit| self.leaf(Leaf::Product(number, bit))).collect()
             }
             BinaryOp::Shl => self.shift(a, b, |at, by| at.checked_sub(by), ZERO),
@@ -398,7 +405,7 @@ impl Bits {
 
     fn chain(&mut self, a: &[Lit], b: &[Lit]) -> u32 {
         let sums = a.iter().zip(b).map(|(a, b)| self.xor(&[*a, *b])).collect();
-        self.chains.push(Chain { scope: self.scope, a: a.to_vec(), b: b.to_vec(), sums });
+        self.chains.push(Chain { owner: self.owner, a: a.to_vec(), b: b.to_vec(), sums });
         self.chains.len() as u32 - 1
     }
 

@@ -1,4 +1,4 @@
-//! Gates in lookup tables: how many there are, by the instance that a gate is in.
+//! Gates in lookup tables: how many there are, by who has a gate. A table is of who has the gate whose value it gives, whichever gates are in it.
 //!
 //! From inputs to outputs, each gate takes into its own table what makes its inputs, if nothing else needs that and the inputs of all of it
 //! are not too many. What has many inputs is packed, the largest parts first, as many as fit. A choice between two tables is a
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// The most inputs that a lookup table has.
 const MAX_INPUTS: usize = 6;
 
-/// The number of lookup tables of each instance.
+/// The number of lookup tables of each owner.
 pub(super) struct Cover<'b> {
     bits: &'b Bits,
     inputs: usize,
@@ -35,7 +35,7 @@ impl<'b> Cover<'b> {
         inputs: u32,
         uses: &'b [u32],
         needed: &[Lit],
-        scopes: usize,
+        owners: usize,
     ) -> Cover<'b> {
         let count = bits.gates.len();
         let mut cover = Cover {
@@ -46,7 +46,7 @@ impl<'b> Cover<'b> {
             is_root: vec![false; count],
             is_wide: vec![false; count],
             next: u32::MAX,
-            luts: vec![0; scopes],
+            luts: vec![0; owners],
         };
         let mut is_needed = vec![false; count];
         needed.iter().for_each(|lit| is_needed[(lit / 2) as usize] = true);

@@ -8,6 +8,7 @@
 mod bits;
 mod cover;
 mod memory;
+mod owners;
 mod registers;
 mod same;
 
@@ -17,10 +18,12 @@ use bits::{Bits as Gates, Gate, Leaf, Lit};
 use cover::Cover;
 pub use memory::blocks;
 use memory::memory_area;
+use owners::Owners;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
+use std::sync::Arc;
 
 /// Bits of all values of a design together, above which it has no estimate.
 pub const MAX_BITS: u64 = 1 << 23;
@@ -93,26 +96,33 @@ impl Fabric {
     }
 }
 
-/// What each instance of a verified design takes by itself, by the names of the instances that it is in and its own, with dots between;
-/// the top has no name.
-pub fn estimate(design: &Design, fabric: Fabric) -> Result<BTreeMap<String, Area>, TooLarge> {
+/// Who takes what an estimate says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner {
+    /// An instance, by the names of the instances that it is in and its own, with dots between; the top has no name.
+    pub instance: String,
+    /// The part of the program ([`Place::Part`]) that values, registers and memories in it come from; of those without one it is empty.
+    pub part: Arc<str>,
+}
+
+/// What each instance of a verified design takes by itself, and of that each part of the program.
+///
+/// Each thing counts once: a lookup table where the value is that it gives, a gate that several values are made of where the first of
+/// these is, in an order in which operands come before what uses them. So all together are what the design takes without any part.
+pub fn estimate(design: &Design, fabric: Fabric) -> Result<BTreeMap<Owner, Area>, TooLarge> {
     let Some(top) = design.top() else { return Ok(BTreeMap::new()) };
     let flat = Flat::new(design, top);
-    let gates = Gates::new(&flat, fabric.inputs())?;
-    let mut all = vec![Area::default(); flat.scopes.len()];
+    let owners = Owners::new(&flat);
+    let gates = Gates::new(&flat, &owners, fabric.inputs())?;
+    let mut all = vec![Area::default(); owners.len()];
     let mut live = Live::new(&flat, &gates, fabric);
-    let cover = Cover::new(&gates, fabric.inputs(), &live.uses, &live.needed, flat.scopes.len());
+    let cover = Cover::new(&gates, fabric.inputs(), &live.uses, &live.needed, owners.len());
     for (area, luts) in all.iter_mut().zip(&cover.luts) {
         area.luts = *luts;
     }
     live.join_memories();
-    live.state(&mut all);
-    let paths = flat.scopes.iter().map(|scope| scope.path.trim_end_matches('.').to_owned());
-    let mut areas: BTreeMap<String, Area> = BTreeMap::new();
-    for (path, area) in paths.zip(all) {
-        *areas.entry(path).or_default() += area;
-    }
-    Ok(areas)
+    live.state(&owners, &mut all);
+    Ok(owners.named(&flat, all))
 }
 
 /// What an output depends on.
@@ -273,29 +283,31 @@ impl<'a> Live<'a> {
     }
 
     /// Registers, memories, chains and products.
-    fn state(&self, all: &mut [Area]) {
+    fn state(&self, owners: &Owners, all: &mut [Area]) {
         if self.fabric == Fabric::Lut4 {
             for (chain, live) in self.gates.chains.iter().zip(&self.chains) {
-                all[chain.scope as usize].luts += u64::from(live.next_multiple_of(2));
+                all[chain.owner as usize].luts += u64::from(live.next_multiple_of(2));
             }
         }
         for (product, live) in self.gates.products.iter().zip(&self.products) {
-            let area = &mut all[product.scope as usize];
+            let area = &mut all[product.owner as usize];
             let parts = parts_of_product(product, *live);
             area.multipliers += parts;
             area.luts += u64::from(*live) * parts.saturating_sub(1);
         }
-        self.flip_flops(all);
+        self.flip_flops(owners, all);
         for ((words, live), joined) in self.gates.memories.iter().zip(&self.words).zip(&self.joined) {
             let width = live.iter().filter(|live| **live).count() as u64;
             if width > 0 {
-                let memory = &self.flat.scopes[words.scope as usize].module.memories[words.id];
-                all[words.scope as usize] += memory_area(memory, (width, *joined), self.fabric);
+                let scope = words.scope as usize;
+                let memory = &self.flat.scopes[scope].module.memories[words.id];
+                all[owners.of(scope, memory.place) as usize] +=
+                    memory_area(memory, (width, *joined), self.fabric);
             }
         }
     }
 
-    fn flip_flops(&self, all: &mut [Area]) {
+    fn flip_flops(&self, owners: &Owners, all: &mut [Area]) {
         let mut lengths: Vec<Vec<u32>> = self.registers.iter().map(|bits| vec![1; bits.len()]).collect();
         let mut goes_on: Vec<Vec<bool>> = self.registers.iter().map(|bits| vec![false; bits.len()]).collect();
         if self.fabric == Fabric::Lut6 {
@@ -339,7 +351,9 @@ impl<'a> Live<'a> {
         /// The shortest chain that becomes a shift register, and the longest of one lookup table.
         const SHIFTS: (u32, u32) = (3, 32);
         for (number, cells) in self.gates.registers.iter().enumerate() {
-            let area = &mut all[cells.scope as usize];
+            let scope = cells.scope as usize;
+            let place = self.flat.scopes[scope].module.registers[cells.id].place;
+            let area = &mut all[owners.of(scope, place) as usize];
             let live =
                 (0..cells.next.len()).filter(|bit| self.registers[number][*bit] && !goes_on[number][*bit]);
             for bit in live {

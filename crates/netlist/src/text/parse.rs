@@ -112,7 +112,7 @@ impl Parser<'_, '_> {
         }
         let file = self.cursor.name()?.as_ref().into();
         self.cursor.expect(":")?;
-        let place = Place { file, line: self.cursor.number()? };
+        let place = Place::Line { file, line: self.cursor.number()? };
         let id = self.names.places.entry(place.clone()).or_insert_with(|| self.module.places.push(place));
         Ok((*id).into())
     }

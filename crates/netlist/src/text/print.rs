@@ -69,8 +69,7 @@ impl Printer<'_> {
     }
 
     fn place(&self, place: PackedOption<PlaceId>) -> String {
-        let place = place.expand().and_then(|place| self.module.places.get(place));
-        place.map_or(String::new(), |place| format!(" @ {}:{}", quoted(&place.file), place.line))
+        self.module.line(place).map_or(String::new(), |(file, line)| format!(" @ {}:{line}", quoted(file)))
     }
 
     fn stream(&mut self, stream: &Stream) {

@@ -134,7 +134,7 @@ pub(super) fn describe(design: &Design, module: &Module, node: NodeId) -> String
             instance.name
         ));
     }
-    let place = found.and_then(|node| node.place.expand()).and_then(|place| module.places.get(place));
-    known.extend(place.map(|place| format!("{}:{}", place.file, place.line)));
+    let line = found.and_then(|node| module.line(node.place));
+    known.extend(line.map(|(file, line)| format!("{file}:{line}")));
     if known.is_empty() { node.to_string() } else { format!("{node} ({})", known.join(", ")) }
 }

@@ -160,8 +160,7 @@ impl<'a> ModulePrinter<'a> {
 
     /// A comment with the place of the program.
     fn comment(&self, place: PackedOption<PlaceId>) -> String {
-        let place = place.expand().map(|place| &self.module.places[place]);
-        place.map_or(String::new(), |place| format!(" // {}:{}", place.file, place.line))
+        self.module.line(place).map_or(String::new(), |(file, line)| format!(" // {file}:{line}"))
     }
 
     fn header(&mut self) {
