@@ -316,7 +316,7 @@ fn write_hardware(file: &Path, folder: &Path, (args, is_json): (&RunNode, bool))
         let device = &node.devices[top.device].name;
         let folder = if is_one { folder.to_owned() } else { folder.join(device) };
         let target = args.target.target();
-        let area = AreaReport::of(&top.design, target.fabric(), block_of);
+        let area = AreaReport::of(&top.design, target.fabric(), |owner| block_of(&owner.instance));
         target.suit(&mut top.design);
         let (name, files) = write_design(&top, &folder, target)?;
         if !is_json {

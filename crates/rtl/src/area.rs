@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::emit::object;
 use crate::hardware::{Hardware, Part, Stage};
 use crate::objects::ObjectUnit;
-use millrace_netlist::area::{Area, Fabric, TooLarge, estimate};
+use millrace_netlist::area::{Area, Fabric, Owner, TooLarge, estimate};
 use millrace_netlist::{Design, passes, verify};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,9 +19,9 @@ pub struct AreaReport {
 }
 
 impl AreaReport {
-    /// What a design takes, by the part that an instance belongs to: `part` has the names of instances from the top on, with dots between
-    /// them.
-    pub fn of(design: &Design, fabric: Fabric, part: impl Fn(&str) -> String) -> AreaReport {
+    /// What a design takes, by the part that an instance, or a part of the program in it, belongs to. Instances have the names of all from
+    /// the top on, with dots between them.
+    pub fn of(design: &Design, fabric: Fabric, part: impl Fn(&Owner) -> String) -> AreaReport {
         let mut design = design.clone();
         if verify(&design).is_err() {
             return AreaReport::default();
@@ -33,7 +33,7 @@ impl AreaReport {
             Err(why) => return AreaReport { too_large: Some(why), ..AreaReport::default() },
         };
         for (owner, area) in areas {
-            *parts.entry(part(&owner.instance)).or_default() += area;
+            *parts.entry(part(&owner)).or_default() += area;
         }
         parts.retain(|_, area| *area != Area::default());
         AreaReport { parts: parts.into_iter().collect(), too_large: None }
@@ -73,8 +73,8 @@ impl fmt::Display for AreaReport {
     }
 }
 
-/// The part of a stage that an instance in it belongs to.
-fn part_of_stage(hardware: &Hardware, stage: &Stage, path: &str) -> String {
+/// The part of a stage that an instance in it belongs to, or in its pipeline a part of the program.
+fn part_of_stage(hardware: &Hardware, stage: &Stage, path: &str, of_program: &str) -> String {
     let first = path.split('.').next().unwrap_or_default();
     let accesses = &stage.dataflow.accesses;
     let lookup = first.strip_prefix("lookup").and_then(|number| accesses.get(number.parse::<usize>().ok()?));
@@ -83,7 +83,9 @@ fn part_of_stage(hardware: &Hardware, stage: &Stage, path: &str) -> String {
     }
     match part_of_objects(stage.objects.iter(), path) {
         Some(object) => object,
-        None if first == "pipeline" => "parser, decisions, deparser".to_owned(),
+        // What computes something there is of a part of the program; the rest holds values until they are needed.
+        None if first == "pipeline" && of_program.is_empty() => "pipeline registers".to_owned(),
+        None if first == "pipeline" => of_program.to_owned(),
         None => "connections".to_owned(),
     }
 }
@@ -100,15 +102,15 @@ impl Hardware {
     /// What a stage takes with its units; `design` is that of [`Hardware::designs`].
     pub fn area(&self, part: Part, design: &Design) -> AreaReport {
         let stage = self.stages.iter().find(|stage| stage.part == part);
-        AreaReport::of(design, self.target.fabric(), |path| match stage {
-            Some(stage) => part_of_stage(self, stage, path),
+        AreaReport::of(design, self.target.fabric(), |owner| match stage {
+            Some(stage) => part_of_stage(self, stage, &owner.instance, &owner.part),
             None => "connections".to_owned(),
         })
     }
 
     /// What the units of objects of several stages take; `design` is [`Hardware::shared_design`].
     pub fn area_of_shared(&self, design: &Design) -> AreaReport {
-        AreaReport::of(design, self.target.fabric(), |path| self.part_of_shared(path))
+        AreaReport::of(design, self.target.fabric(), |owner| self.part_of_shared(&owner.instance))
     }
 
     fn part_of_shared(&self, path: &str) -> String {
@@ -120,11 +122,11 @@ impl Hardware {
 impl Device {
     /// What it takes; `hardware` is what it was made of.
     pub fn area(&self, hardware: &Hardware) -> AreaReport {
-        AreaReport::of(self.design(), hardware.target.fabric(), |path| {
-            let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+        AreaReport::of(self.design(), hardware.target.fabric(), |Owner { instance, part }| {
+            let (first, rest) = instance.split_once('.').unwrap_or((instance, ""));
             let stage = hardware.stages.iter().find(|stage| stage.part.name() == first);
             match (stage, first) {
-                (Some(stage), _) => format!("{first}: {}", part_of_stage(hardware, stage, rest)),
+                (Some(stage), _) => format!("{first}: {}", part_of_stage(hardware, stage, rest, part)),
                 (_, "shared") => format!("shared: {}", hardware.part_of_shared(rest)),
                 (_, "control") => "registers and bus".to_owned(),
                 (_, "counts") => "counts of lookups and drops".to_owned(),

@@ -6,13 +6,17 @@
 //! cycle in which it is known, too ([`EarlyPart`]). Each access to a table or an object has an `_enable` and its inputs as outputs of the
 //! module, in the cycle that the schedule says, and an `_answer` as an input, [`Unit::latency`](crate::Unit) cycles later. All
 //! start with the number of the access and the name of the object, so that a unit is connected by name.
+//!
+//! # Parts
+//! What computes something comes from the part of the program that has its wire: a parser, a control or a deparser, or what is between
+//! them. Registers, which only move values from cycle to cycle, come from none.
 
 use crate::graph::{Binary, Node, Unary, Wire};
 use crate::schedule::Schedule;
 use crate::stage::{Dataflow, Input, Output, Unit};
-use cranelift_entity::SecondaryMap;
-use millrace_netlist::{BinaryOp, Module, ModuleBuilder, NodeId, UnaryOp};
-use millrace_pipeline::{HashId, Program};
+use cranelift_entity::{EntityRef, SecondaryMap};
+use millrace_netlist::{BinaryOp, Module, ModuleBuilder, NodeId, Place, UnaryOp};
+use millrace_pipeline::{Body, BodyKind, HashId, Program};
 use rustc_hash::FxHashMap;
 
 /// The names of the ports of a stage.
@@ -71,6 +75,8 @@ pub(crate) fn emit(
         later: FxHashMap::default(),
         answers: Vec::new(),
         valid: Vec::new(),
+        bodies: program.bodies.values().map(|body| Place::Part(part_of_body(body).into())).collect(),
+        part: None,
     };
     emitter.run(&ports);
     (emitter.m.finish(), ports)
@@ -87,6 +93,24 @@ struct Emitter<'a> {
     answers: Vec<Option<NodeId>>,
     /// Whether there is a frame in each cycle.
     valid: Vec<NodeId>,
+    /// The part that each body of the program is.
+    bodies: Vec<Place>,
+    /// The one that operations are of; registers are of none.
+    part: Option<Place>,
+}
+
+/// The part of what no body of the program has: what the stage says where its paths end, and what the switch does between bodies.
+const VERDICT: &str = "verdict";
+
+/// The part of the program that a body is, for people.
+fn part_of_body(body: &Body) -> String {
+    let kind = match body.kind {
+        BodyKind::Parser => "parser",
+        BodyKind::Control => "control",
+        BodyKind::Deparser => "deparser",
+        BodyKind::Action => "action",
+    };
+    format!("{kind} {}", body.name)
 }
 
 impl Emitter<'_> {
@@ -107,6 +131,7 @@ impl Emitter<'_> {
         }
         for wire in self.dataflow.graph.wires() {
             if let Some(cycle) = self.schedule.cycle[wire] {
+                self.set_part(wire);
                 let value = self.value(wire, cycle, frame, &inputs);
                 self.homes[wire] = Some(value);
             }
@@ -117,6 +142,7 @@ impl Emitter<'_> {
     fn outputs(&mut self, ports: &Ports) {
         let accesses = self.dataflow.accesses.iter().zip(&ports.accesses).zip(&self.schedule.access);
         for ((access, ports), cycle) in accesses {
+            self.set_part(access.enable);
             let enable = self.at(access.enable, *cycle);
             let enable = self.m.and(enable, self.valid[*cycle as usize]);
             self.m.output(&ports.enable, enable);
@@ -138,6 +164,14 @@ impl Emitter<'_> {
         }
     }
 
+    /// What follows is of the part of the program that has a wire.
+    fn set_part(&mut self, wire: Wire) {
+        let body = self.dataflow.graph.body(wire);
+        let part = body.and_then(|body| self.bodies.get(body.index()).cloned());
+        self.part = Some(part.unwrap_or_else(|| Place::Part(VERDICT.into())));
+        self.m.set_place(self.part.clone());
+    }
+
     /// The value of a wire in a cycle that is not before its own.
     fn at(&mut self, wire: Wire, cycle: u32) -> NodeId {
         if let Node::Const(bits) = self.dataflow.graph.node(wire) {
@@ -150,7 +184,9 @@ impl Emitter<'_> {
                 Some(known) => *known,
                 None => {
                     let name = format!("{wire:?}_{next}");
+                    self.m.set_place(None);
                     let delayed = self.m.delayed(&name, value, None);
+                    self.m.set_place(self.part.clone());
                     self.later.insert((wire, next), delayed);
                     delayed
                 }

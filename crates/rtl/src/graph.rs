@@ -8,8 +8,9 @@
 mod known;
 
 use crate::limits::{MAX_BITS, MAX_NODES};
+use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
-use millrace_pipeline::Bits;
+use millrace_pipeline::{Bits, BodyId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -84,6 +85,10 @@ pub(crate) struct Graph {
     /// The constants that a wire may be, in order; none: it may be anything.
     values: SecondaryMap<Wire, Option<Arc<[u64]>>>,
     zeros: SecondaryMap<Wire, u32>,
+    /// The body of the program that has a wire: the first that makes it.
+    bodies: SecondaryMap<Wire, PackedOption<BodyId>>,
+    /// The one that what follows is of.
+    body: PackedOption<BodyId>,
     cases: FxHashMap<Wire, Option<Arc<Cases>>>,
     /// The widths of all wires together.
     bits: u64,
@@ -97,10 +102,22 @@ impl Graph {
             same: FxHashMap::default(),
             values: SecondaryMap::new(),
             zeros: SecondaryMap::new(),
+            bodies: SecondaryMap::new(),
+            body: None.into(),
             cases: FxHashMap::default(),
             bits: 0,
             overflow: false,
         }
+    }
+
+    /// What follows is of a parser, a control or a deparser, or is between them.
+    pub(crate) fn set_body(&mut self, body: Option<BodyId>) {
+        self.body = body.into();
+    }
+
+    /// The parser, control or deparser that has a wire. A value that several make is of the first of them.
+    pub(crate) fn body(&self, wire: Wire) -> Option<BodyId> {
+        self.bodies[wire].expand()
     }
 
     /// Whether there are more wires than [`MAX_NODES`], or more bits of them than [`MAX_BITS`]. The graph stops to grow there, and is of no use.
@@ -152,6 +169,7 @@ impl Graph {
         self.same.insert((node, width), wire);
         self.values[wire] = values;
         self.zeros[wire] = zeros;
+        self.bodies[wire] = self.body;
         wire
     }
 

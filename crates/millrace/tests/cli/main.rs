@@ -21,6 +21,7 @@ mod node;
 mod observe;
 mod plugins;
 mod privileges;
+mod rtl;
 mod run;
 mod stand_in;
 mod stand_in_live;

@@ -17,6 +17,8 @@ pub(super) struct Env {
     pub(super) cursor: Place,
     /// The bits that the deparser has emitted so far.
     pub(super) emitted: Place,
+    /// What of the program the path was in last.
+    pub(super) body: Option<BodyId>,
 }
 
 /// A number of bits that decides where something is.
@@ -214,14 +216,17 @@ pub(super) fn slot_width(ty: Type) -> u32 {
 }
 
 impl Converter<'_> {
-    /// The condition and the values where paths meet.
-    pub(super) fn meet(&mut self, mut paths: Paths) -> Step<(Wire, Env)> {
+    /// The condition and the values where paths meet. The choices between values are of the body that all paths come from, and of the one
+    /// that they lead to if they come from several.
+    pub(super) fn meet(&mut self, mut paths: Paths, to: Option<BodyId>) -> Step<(Wire, Env)> {
         let Some((cond, mut env)) = paths.pop() else {
             return Err(Construct::Operation("a path from nowhere"));
         };
         if paths.is_empty() {
             return Ok((cond, env));
         }
+        let come_from_one = paths.iter().all(|(_, other)| other.body == env.body);
+        self.graph.set_body(if come_from_one { env.body } else { to });
         let (deparsed, of_packet) = (self.cells.deparsed(), self.cells.of_packet());
         let graph = &mut self.graph;
         let mut conditions: Vec<Wire> = paths.iter().map(|(cond, _)| *cond).collect();
@@ -241,7 +246,12 @@ impl Converter<'_> {
         }
         paths.push((
             cond,
-            Env { cells: Vec::new(), cursor: env.cursor.clone(), emitted: env.emitted.clone() },
+            Env {
+                cells: Vec::new(),
+                cursor: env.cursor.clone(),
+                emitted: env.emitted.clone(),
+                body: env.body,
+            },
         ));
         env.cursor = meet_places(graph, &paths, |env| &env.cursor)?;
         env.emitted = meet_places(graph, &paths, |env| &env.emitted)?;

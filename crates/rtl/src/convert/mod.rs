@@ -161,9 +161,12 @@ impl<'a> Converter<'a> {
         if (self.visits.len() + 1).saturating_mul(self.cells.len()) > MAX_CELLS {
             return Err(Construct::Cells);
         }
-        let (cond, mut env) = self.meet(paths)?;
-        self.visits.push((block, cond));
         let cfg = self.cfg;
+        let body = cfg.blocks[block].body;
+        let (cond, mut env) = self.meet(paths, body)?;
+        self.visits.push((block, cond));
+        env.body = body;
+        self.graph.set_body(body);
         for op in &cfg.blocks[block].ops {
             self.op(op, cond, &mut env)?;
         }
@@ -222,6 +225,7 @@ impl<'a> Converter<'a> {
             cells,
             cursor: Place::start(cursor, &mut self.graph),
             emitted: Place::start(None, &mut self.graph),
+            body: None,
         })
     }
 
@@ -248,6 +252,7 @@ impl<'a> Converter<'a> {
     /// The outputs: what the ends say, chosen by their conditions.
     fn finish(&mut self) -> Step<()> {
         let ends = std::mem::take(&mut self.ends);
+        self.graph.set_body(None);
         let mut verdict = self.graph.number(4, Verdict::StepLimit as u64);
         let (mut number, mut site) = (self.graph.number(32, 0), self.graph.number(16, 0));
         let mut paths = Vec::new();
@@ -261,7 +266,7 @@ impl<'a> Converter<'a> {
         let mut outputs =
             vec![(Output::Verdict, verdict), (Output::Number, number), (Output::DropSite, site)];
         if !paths.is_empty() {
-            let (_, env) = self.meet(paths)?;
+            let (_, env) = self.meet(paths, None)?;
             let cells = &env.cells;
             for (id, slot) in &self.program.slots {
                 if slot.home == Home::Local || env::slot_width(slot.ty) > crate::limits::MAX_VALUE {
