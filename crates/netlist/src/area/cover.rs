@@ -176,8 +176,27 @@ impl<'b> Cover<'b> {
         parts.filter(|part| self.uses[*part as usize] == 1)
     }
 
+    /// The tables that an exclusive or of so many terms takes beyond those that it needs: Yosys' mapping makes its path short. On a Xilinx 7
+    /// it has tables of eight inputs for that, four of six and multiplexers, which come from 15 terms on, and are most of it where two of
+    /// six after each other do not reach (36); on an ECP5 those of 20 to 31 terms have tables of five and six inputs. The numbers are
+    /// those of single ones with 7 to 64 terms, and of 32 of the same 48 and 64 bits, by Yosys 0.23 (`docs/dev/measurements.md`).
+    fn more_for_sums(&self, terms: u64) -> u64 {
+        let least = terms.saturating_sub(1).div_ceil(self.inputs as u64 - 1);
+        let taken = match (self.inputs, terms) {
+            (MAX_INPUTS, 15..=32) => (terms - 1) * 2 / 5,
+            (MAX_INPUTS, 33..) => 12 + (terms - 32) * 3 / 4,
+            (4, 20..=31) => (terms - 1) * 9 / 20,
+            _ => least,
+        };
+        taken.saturating_sub(least)
+    }
+
     fn pack(&mut self, gate: u32) -> Vec<u32> {
         let terms = self.terms(gate);
+        if matches!(self.bits.gates[gate as usize], Gate::Xor(_)) {
+            let owner = self.bits.owners[gate as usize];
+            self.luts[owner as usize] += self.more_for_sums(terms.len() as u64);
+        }
         let mut parts: Vec<(Vec<u32>, Option<u32>)> = terms
             .into_iter()
             .map(|term| (self.brings(term), Some(term).filter(|term| self.is_free(*term))))
