@@ -119,6 +119,53 @@ fn clones() {
     compare("cookbook/mirror", 200);
 }
 
+const EMPTIES: &str = "
+    #include <core.p4>
+    #include <v1model.p4>
+    header h_t { bit<8> a; }
+    struct headers { h_t h; }
+    struct metadata { }
+    parser P(packet_in p, out headers hdr, inout metadata m, inout standard_metadata_t s) {
+        state start { p.extract(hdr.h); transition accept; }
+    }
+    control V(inout headers hdr, inout metadata m) { apply { } }
+    control I(inout headers hdr, inout metadata m, inout standard_metadata_t s) {
+        apply { s.egress_spec = 1; if (hdr.h.a != 7) { hdr.h.setInvalid(); } }
+    }
+    control E(inout headers hdr, inout metadata m, inout standard_metadata_t s) { apply { } }
+    control D(packet_out p, in headers hdr) { apply { p.emit(hdr.h); } }
+    V1Switch(P(), V(), I(), E(), V(), D()) main;
+";
+
+/// No link carries a frame without bytes: a device counts it as one that its port refused.
+#[test]
+fn frames_without_bytes_are_counted() {
+    let folder = std::env::temp_dir().join(format!("millrace-attached-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("empties.p4");
+    std::fs::write(&path, EMPTIES).unwrap();
+    let program = compile_path(&path);
+    std::fs::remove_dir_all(&folder).unwrap();
+    for width in [64, 256] {
+        let options = DeviceOptions { ports: 2, width, frame: 512, ..DeviceOptions::default() };
+        let device = Some(Attachment { place: Place::Simulated, options });
+        let hardware = HardwareConfig { device, ..HardwareConfig::default() };
+        let config = SwitchConfig { hardware, ..SwitchConfig::default() };
+        let mut switch = Switch::new(Arc::clone(&program), config).unwrap();
+        // One of a byte that leaves, those without any, and longer ones, which have some in any case.
+        let sent: [Vec<usize>; 7] =
+            [vec![7], vec![1], vec![2], vec![1, 2, 3], vec![9], vec![7; 200], vec![1; 200]].map(|frame| {
+                leaving(&mut switch, 0, &frame, 0).into_iter().map(|(_, bytes)| bytes.len()).collect()
+            });
+        assert_eq!(sent, [vec![1], vec![], vec![], vec![2], vec![], vec![200], vec![199]], "{width} bits");
+        switch.settle_device();
+        let drops: Vec<(String, u64)> =
+            switch.counters().all_drops().map(|(reason, count)| (reason.label(&program), count)).collect();
+        assert_eq!(drops, [("tx_refused".to_owned(), 3)], "{width} bits");
+        assert_eq!((switch.counters().port(1).tx_drops, switch.counters().port(1).tx_packets), (3, 4));
+    }
+}
+
 /// A board: its frames go by its own ports, and what it has to say waits in its queues.
 #[derive(Clone)]
 struct Board(Arc<Mutex<Simulated>>);

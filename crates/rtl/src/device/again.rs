@@ -11,7 +11,7 @@ use super::leave::Leaving;
 use super::shape::Shape;
 use super::stages::From;
 use super::transmit::{Side, transmit};
-use super::{Reason, receive};
+use super::{Counted, Reason, receive};
 use crate::hardware::Stage;
 use crate::stage::{Input, Output};
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId, address_width};
@@ -282,6 +282,8 @@ impl Top<'_> {
             let count = m.output_of(to, port);
             self.control.shows(&format!("again.{name}"), count);
         }
+        let empty = m.output_of(to, "empty");
+        self.control.counts(Counted::Drops(Reason::TxRefused), empty);
         Some((from, to))
     }
 

@@ -14,7 +14,7 @@ use super::report::{DeviceReport, PartsLatency};
 use super::shape::Shape;
 use super::stages::Placed;
 use super::transmit::{Side, fields, transmit};
-use super::{Counted, DeviceOptions};
+use super::{Counted, DeviceOptions, Reason};
 use crate::assemble::{View, bank_port};
 use crate::driver::Driver;
 use crate::emit::object;
@@ -413,6 +413,9 @@ impl<'a> Top<'a> {
             }
             let full = m.output_of(*send, "full");
             self.control.shows(&format!("port{port}.queue_full"), full);
+            let empty = m.output_of(*send, "empty");
+            self.control.counts(Counted::Drops(Reason::TxRefused), empty);
+            self.control.counts(Counted::DropsTo(*port), empty);
         }
     }
 

@@ -246,7 +246,8 @@ impl Top<'_> {
             (lost, m.delayed("counted_from_of_clone", cloned.from, None))
         });
         for (drop, may) in Reason::DROPS.into_iter().zip(may_drop) {
-            if drop == Reason::ParserError {
+            // Counted by their errors, and where frames leave.
+            if matches!(drop, Reason::ParserError | Reason::TxRefused) {
                 continue;
             }
             if !may {

@@ -278,11 +278,13 @@ pub enum Reason {
     RecirculationLimit = 11,
     /// It was cloned to a session that does not exist; the frame itself goes on.
     NoCloneSession = 12,
+    /// It has no bytes, which no link carries.
+    TxRefused = 13,
 }
 
 impl Reason {
     /// All but [`Reason::Sent`].
-    pub const DROPS: [Reason; 12] = [
+    pub const DROPS: [Reason; 13] = [
         Reason::ParserError,
         Reason::IngressDrop,
         Reason::EgressDrop,
@@ -295,6 +297,7 @@ impl Reason {
         Reason::StepLimit,
         Reason::RecirculationLimit,
         Reason::NoCloneSession,
+        Reason::TxRefused,
     ];
 
     /// A word for it: the one of the software's counter.
@@ -313,6 +316,7 @@ impl Reason {
             Reason::StepLimit => "step_limit",
             Reason::RecirculationLimit => "recirculation_limit",
             Reason::NoCloneSession => "no_clone_session",
+            Reason::TxRefused => "tx_refused",
         }
     }
 }

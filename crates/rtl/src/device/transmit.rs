@@ -39,8 +39,8 @@ pub(super) fn fields(shape: &Shape, side: Side) -> Vec<(&'static str, u32)> {
 
 /// The module of a sending side. Inputs: `enqueue` with `class`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each receiving
 /// side `writtenN`, `writingN`, `dataN` and `last_wordN`. Outputs: `accepted`; `readN` with `address`; `done` with `done_input` and
-/// `done_slot`; `countN`; the stream `m`. Where copies share new headers, `fetch` with `place` (the number of a slot of all ports)
-/// asks for those of the frame whose turn it is, and `emitted` is what was asked for last.
+/// `done_slot`; `countN`; `empty`, a cycle after a frame had no bytes; the stream `m`. Where copies share new headers, `fetch` with
+/// `place` (the number of a slot of all ports) asks for those of the frame whose turn it is, and `emitted` is what was asked for last.
 pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> ModuleId {
     let scheduling = scheduler(design, shape.queues, Shape::LENGTH, shape.count_bits());
     let editing = editor(design, shape.editor());
@@ -127,8 +127,23 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
     for (name, value) in [("done", done), ("done_input", input), ("done_slot", slot)] {
         m.output(name, value);
     }
+    tell_empty(&mut m, edits, done);
     send(&mut m, shape, (edits, take), (&fields, &fetched_fields), &output);
     design.add(m.finish())
+}
+
+/// Says, a cycle later, that a frame had no bytes, so that nothing of it was sent.
+fn tell_empty(m: &mut ModuleBuilder, edits: InstanceId, done: NodeId) {
+    let emits = m.output_of(edits, "emits");
+    let (register, before) = m.register("emitted_some", 1, Some(0));
+    let some = m.or(before, emits);
+    let goes_on = m.not(done);
+    let next = m.and(some, goes_on);
+    m.set_next(register, next);
+    let none = m.not(some);
+    let empty = m.and(done, none);
+    let empty = m.delayed("empty", empty, Some(0));
+    m.output("empty", empty);
 }
 
 /// What comes to the queues.
