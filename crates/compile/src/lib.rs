@@ -58,6 +58,13 @@ pub fn definition(text: &str) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
+/// The bytes of a line of the preprocessor, with the lines that go on with it.
+fn directive(text: &str) -> usize {
+    let ends = text.match_indices('\n').map(|(at, _)| at);
+    let goes_on = |at: &usize| text[..*at].trim_end_matches('\r').ends_with('\\');
+    ends.skip_while(goes_on).next().unwrap_or(text.len())
+}
+
 /// Whether a text declares something as P4_14 alone does, before it declares something as P4_16 alone does. Reads the text at
 /// most once, comments and lines of the preprocessor left out.
 fn has_declaration_of_p4_14(text: &str) -> bool {
@@ -68,7 +75,7 @@ fn has_declaration_of_p4_14(text: &str) -> bool {
         let skip = match first {
             '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
             '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
-            '#' => rest.find('\n').unwrap_or(rest.len()),
+            '#' => directive(rest),
             '{' => {
                 let [kind, _] = words;
                 if depth == 0 && matches!(kind, "header_type" | "parser" | "control" | "table" | "field_list")
@@ -293,6 +300,14 @@ mod tests {
         );
         assert_eq!(of("x.p4", "#include \"a.p4\"\ncontrol ingress { apply(t); }"), Standard::P4_14);
         assert_eq!(of("x.p4", "header_type"), Standard::P4_16);
+        // A macro of several lines is no part of what is around it.
+        let text = |end: &str| {
+            format!(
+                "control c(inout h x) {{\n#define KEY \\{end}\n}} \\{end}\n}}\ntable t {{ key = {{ }} }} }}"
+            )
+        };
+        assert_eq!(of("x.p4", &text("")), Standard::P4_16);
+        assert_eq!(of("x.p4", &text("\r")), Standard::P4_16);
     }
 
     #[test]

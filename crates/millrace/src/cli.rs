@@ -174,6 +174,9 @@ pub(crate) struct SourceArgs {
     /// Macro to define, as 1 or as VALUE
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     pub(crate) defines: Vec<String>,
+    /// Macro not to define, although it is predefined or given by -D
+    #[arg(short = 'U', value_name = "NAME")]
+    pub(crate) undefines: Vec<String>,
     /// Version of the language; recognised if not given
     #[arg(long, value_enum)]
     pub(crate) std: Option<Standard>,

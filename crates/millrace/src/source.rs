@@ -10,7 +10,7 @@ use millrace_messages::config::P4Info;
 use millrace_pipeline::Program;
 use millrace_printable::printable;
 use millrace_sema::hir;
-use millrace_syntax::{MAX_FILE_BYTES, SourceMap};
+use millrace_syntax::{MAX_FILE_BYTES, Severity, SourceMap};
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::path::Path;
@@ -89,6 +89,7 @@ fn options(args: &SourceArgs) -> Options {
     Options {
         include_dirs: args.include_dirs.clone(),
         defines: args.defines.iter().map(|define| definition(define)).collect(),
+        undefines: args.undefines.clone(),
         ..Options::default()
     }
 }
@@ -186,7 +187,16 @@ pub(crate) fn find_all(
 
 fn read(path: &Path, args: &SourceArgs) -> Checked {
     let standard = args.std.map_or_else(|| recognised(path), Into::into);
-    check(Source::Path(path), standard, &options(args))
+    let mut checked = check(Source::Path(path), standard, &options(args));
+    // Who writes the other language sees why its words are not understood.
+    if (args.std, standard) == (None, Standard::P4_14)
+        && let Some(first) = checked.findings.iter_mut().find(|found| found.severity == Severity::Error)
+    {
+        first.notes.push(
+            "it is read as P4_14, as its declarations look like that; `--std p4-16` says otherwise".into(),
+        );
+    }
+    checked
 }
 
 /// The language of a file, by its name or its beginning.

@@ -66,7 +66,9 @@ pub struct Options {
     pub include_dirs: Vec<PathBuf>,
     /// Macros to define before the program: name (with parameters, if any) and body.
     pub defines: Vec<(String, String)>,
-    /// Whether the predefined macros (`__MILLRACE__`, `__p4c__` and its version) are there.
+    /// Macros that are not there, whoever defines them before the program.
+    pub undefines: Vec<String>,
+    /// Whether the predefined macros (`__MILLRACE__`, `__TARGET_BMV2__`) are there.
     pub predefined: bool,
     /// Whether included files are looked for on disk too. A program that came over the network must not read files here.
     pub on_disk: bool,
@@ -74,7 +76,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { include_dirs: Vec::new(), defines: Vec::new(), predefined: true, on_disk: true }
+        Self {
+            include_dirs: Vec::new(),
+            defines: Vec::new(),
+            undefines: Vec::new(),
+            predefined: true,
+            on_disk: true,
+        }
     }
 }
 

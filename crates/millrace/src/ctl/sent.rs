@@ -40,6 +40,7 @@ fn source(program: &Program, folder: &Path) -> SourceArgs {
     SourceArgs {
         include_dirs: include.iter().map(|path| folder.join(path)).collect(),
         defines: define.clone(),
+        undefines: Vec::new(),
         std: Some(match std {
             Std::P4_16 => Standard::P4_16,
             Std::P4_14 => Standard::P4_14,

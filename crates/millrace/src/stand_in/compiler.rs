@@ -105,7 +105,7 @@ fn compile(args: &Args) -> ExitCode {
 }
 
 fn make(args: &Args, findings: &mut Findings) -> Result<(), Failure> {
-    let checked = args.program.load(&["__TARGET_BMV2__"], findings)?;
+    let checked = args.program.load(findings)?;
     if !args.warnings_are_errors.is_empty() && findings.has_warnings() {
         return Err(Failure::Failed("warnings are errors (--Werror)".into()));
     }

@@ -60,8 +60,7 @@ impl PreprocessorArgs {
             return Ok(false);
         }
         let define = |define: &OsString| definition(&define.to_string_lossy());
-        let mut defines: Vec<(String, String)> = defines.iter().map(define).collect();
-        defines.push(("__TARGET_BMV2__".to_owned(), "1".to_owned()));
+        let defines: Vec<(String, String)> = defines.iter().map(define).collect();
         let include_dirs = include_dirs.iter().map(PathBuf::from).collect();
         let unfolded = unfold_path(source, &Options { include_dirs, defines, ..Options::default() });
         let mut findings = Findings::new();

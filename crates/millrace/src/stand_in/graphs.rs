@@ -44,7 +44,7 @@ pub(super) fn main(args: Vec<OsString>) -> ExitCode {
 }
 
 fn draw(args: &Args, findings: &mut Findings) -> Result<(), Failure> {
-    let checked = args.program.load(&[], findings)?;
+    let checked = args.program.load(findings)?;
     let (typed, sources) = checked.understood();
     let drawn =
         graphs(typed, sources).map_err(|error| Failure::failed(args.program.file.display(), error))?;

@@ -32,23 +32,15 @@ pub(super) struct ProgramArgs {
 }
 
 impl ProgramArgs {
-    /// Reads the program and checks it. The compiler has macros of its own, which options may take back too.
-    pub(super) fn load(
-        &self,
-        own_macros: &[&str],
-        findings: &mut Findings,
-    ) -> Result<CheckedProgram, Failure> {
+    /// Reads the program and checks it.
+    pub(super) fn load(&self, findings: &mut Findings) -> Result<CheckedProgram, Failure> {
         if !self.no_warnings.is_empty() {
             findings.hide_warnings();
         }
-        let mut defines: Vec<String> = own_macros.iter().map(ToString::to_string).collect();
-        defines.extend(self.defines.iter().cloned());
-        defines.retain(|define| {
-            !self.undefines.iter().any(|undefined| define.split('=').next() == Some(undefined.as_str()))
-        });
         let source = SourceArgs {
             include_dirs: self.include_dirs.clone(),
-            defines,
+            defines: self.defines.clone(),
+            undefines: self.undefines.clone(),
             std: Some(self.std),
             diagnostics: Diagnostics::Full,
         };

@@ -423,3 +423,25 @@ V1Switch(p(), empty(), i(), e(), empty(), d()) main;
     let said = millrace(&["check", "--cores", "65", &program]);
     assert!(said.code == 2 && said.err.contains("1..=64"), "{}", said.err);
 }
+
+/// A program that looks like P4_14 says so where it is wrong; nothing that a macro of several lines has is taken for that.
+#[test]
+fn the_language_that_is_assumed_is_told() {
+    let folder = Folder::new("check-language");
+    let old = folder.file(
+        "old.p4",
+        "header_type h_t { fields { f : 8; } }\nheader h_t h;\nparser start { return nowhere; }\n",
+    );
+    let said = millrace(&["check", &old]);
+    assert!(said.code == 1 && said.err.contains("it is read as P4_14"), "{}", said.err);
+    let said = millrace(&["check", "--std", "p4-14", &old]);
+    assert!(said.code == 1 && !said.err.contains("it is read as P4_14"), "{}", said.err);
+    let text = "#include <core.p4>\ncontrol c(inout bit<8> x) {\n#define BODY \\\n    { } \\\n}\n    action a() BODY\n    table t { actions = { a; } }\n    apply { t.apply(); }\n}\n";
+    let new = folder.file("new.p4", &text.replace(" BODY\n    table", " { }\n    table"));
+    assert_eq!(millrace(&["check", &new]).code, 0, "{}", millrace(&["check", &new]).err);
+    // Macros that are defined without a word, and not.
+    let asks =
+        folder.file("asks.p4", "#include <core.p4>\n#ifdef __TARGET_BMV2__\nconst bit<8> x = y;\n#endif\n");
+    assert_eq!(millrace(&["check", &asks]).code, 1);
+    assert_eq!(millrace(&["check", "-U", "__TARGET_BMV2__", &asks]).code, 0);
+}

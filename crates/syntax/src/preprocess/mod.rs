@@ -165,9 +165,9 @@ impl Preprocessor {
         if options.predefined {
             definitions.push_str(PREDEFINED);
         }
-        for (name, value) in &options.defines {
-            let line = format!("#define {name} {value}").replace(['\n', '\r'], " ");
-            definitions.push_str(&line);
+        let defines = options.defines.iter().map(|(name, value)| format!("#define {name} {value}"));
+        for line in defines.chain(options.undefines.iter().map(|name| format!("#undef {name}"))) {
+            definitions.push_str(&line.replace(['\n', '\r'], " "));
             definitions.push('\n');
         }
         if !definitions.is_empty() {
@@ -251,14 +251,11 @@ impl Preprocessor {
     }
 }
 
-/// What p4c defines, so that programs that ask for it read the same, and our own name.
+/// Our own name, and what the compilers for bmv2's switches define, whose architectures these are. Other backends of p4c do not define it;
+/// nothing but the one for Tofino defines `__p4c__`.
 const PREDEFINED: &str = "\
 #define __MILLRACE__ 1
-#define __p4c__ 1
-#define __p4c_major__ 1
-#define __p4c_minor__ 2
-#define __p4c_patchlevel__ 5
-#define __p4c_version__ \"1.2.5\"
+#define __TARGET_BMV2__ 1
 ";
 
 #[cfg(test)]

@@ -134,13 +134,17 @@ fn line_and_file() {
 
 #[test]
 fn predefined_macros_can_be_left_out() {
-    let text = "#ifdef __MILLRACE__\nyes\n#endif\n__p4c_major__ X F(3)";
-    assert_eq!(show(text), "yes 1 X F ( 3 )");
+    let text = "#ifdef __MILLRACE__\nyes\n#endif\n__TARGET_BMV2__ __p4c__ X F(3)";
+    assert_eq!(show(text), "yes 1 __p4c__ X F ( 3 )");
     let defines = vec![("X".to_owned(), "1".to_owned()), ("F(a)".to_owned(), "a + a\n;".to_owned())];
     let options = Options { predefined: false, defines, ..Options::default() };
     let result = preprocess_text("t.p4", text, &options);
     let tokens: Vec<_> = result.tokens.iter().map(|t| t.spelling(&result.interner)).collect();
-    assert_eq!(tokens.join(" ").trim(), "__p4c_major__ 1 3 + 3 ;");
+    assert_eq!(tokens.join(" ").trim(), "__TARGET_BMV2__ __p4c__ 1 3 + 3 ;");
+    let undefines = vec!["__TARGET_BMV2__".to_owned(), "X".to_owned()];
+    let result = preprocess_text("t.p4", text, &Options { undefines, ..options });
+    let tokens: Vec<_> = result.tokens.iter().map(|t| t.spelling(&result.interner)).collect();
+    assert_eq!(tokens.join(" ").trim(), "__TARGET_BMV2__ __p4c__ X 3 + 3 ;");
 }
 
 #[test]

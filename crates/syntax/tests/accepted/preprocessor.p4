@@ -3,7 +3,7 @@
 #ifndef __MILLRACE__
 #error the predefined name is missing
 #endif
-#if defined(__p4c__) && __p4c_major__ >= 1
+#if defined(__TARGET_BMV2__) && __TARGET_BMV2__ >= 1 && !defined(__p4c__)
 #define WIDTH 8
 #else
 #define WIDTH 16
