@@ -60,9 +60,9 @@ pub fn definition(text: &str) -> (String, String) {
 
 /// The bytes of a line of the preprocessor, with the lines that go on with it.
 fn directive(text: &str) -> usize {
-    let ends = text.match_indices('\n').map(|(at, _)| at);
-    let goes_on = |at: &usize| text[..*at].trim_end_matches('\r').ends_with('\\');
-    ends.skip_while(goes_on).next().unwrap_or(text.len())
+    let mut ends = text.match_indices('\n').map(|(at, _)| at);
+    let is_last = |at: &usize| !text[..*at].trim_end_matches('\r').ends_with('\\');
+    ends.find(is_last).unwrap_or(text.len())
 }
 
 /// Whether a text declares something as P4_14 alone does, before it declares something as P4_16 alone does. Reads the text at
