@@ -141,6 +141,11 @@ impl Attached {
         self.link.up().and_then(|registers| registers.access().poll_fd())
     }
 
+    /// Whether frames go to it and come from it here; those of one of which only registers are reached go by its own ports.
+    pub(crate) fn has_frames(&self) -> bool {
+        self.link.has_frames
+    }
+
     /// Has it be reached now, and holds what the state has.
     pub(crate) fn reach(&mut self, state: &State, groups: (&Replication, u64)) -> Result<(), String> {
         self.link.reach(&self.design)?;

@@ -536,6 +536,11 @@ impl Switch {
         self.forwarder.device.is_some()
     }
 
+    /// Whether frames go by the switch: not if it has a hardware device of which only registers are reached.
+    pub fn has_frames(&self) -> bool {
+        self.forwarder.device.as_ref().is_none_or(|device| device.has_frames())
+    }
+
     /// Brings what control has written to the hardware device, and what frames have changed to the state. A worker does so before it
     /// answers a request.
     pub fn settle_device(&mut self) {

@@ -84,6 +84,10 @@ impl HardwareArgs {
     }
 }
 
+/// Why a device of which only registers are reached has no ports here.
+pub(crate) const FRAMES_GO_ELSEWHERE: &str =
+    "frames go by the ports of the device itself, as only its registers are mapped";
+
 /// The device that a switch is to use, if one; what a device cannot do is refused.
 pub(crate) fn of_run(args: &RunArgs) -> Result<Option<Attachment>, Failure> {
     if args.running.engine != Engine::Device {
@@ -103,10 +107,7 @@ pub(crate) fn of_run(args: &RunArgs) -> Result<Option<Attachment>, Failure> {
         return refuse(&format!("port {port}"), &why);
     }
     if !attachment.place.has_frames() && (!numbers.is_empty() || args.packet_in.packet_in.is_some()) {
-        return refuse(
-            "-i and --cpu-port",
-            "frames go by the ports of the device itself, as only its registers are mapped",
-        );
+        return refuse("-i and --cpu-port", FRAMES_GO_ELSEWHERE);
     }
     let usual = QueueConfig::default();
     let queues = &args.queues;

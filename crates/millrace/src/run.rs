@@ -291,6 +291,9 @@ fn set_up(instance: &mut Instance, args: &RunArgs, name: &str, plans: Option<Str
     if Stories::are_wanted(&args.log) {
         worker.tell_stories();
     }
+    if !worker.switch_mut().has_frames() && (!args.ports.is_empty() || args.grpc.cpu_port.is_some()) {
+        return Err(Failure::Failed(format!("-i and --cpu-port: {}", attachment::FRAMES_GO_ELSEWHERE)));
+    }
     let reached = worker.switch_mut().reach_device();
     reached.map_err(|error| Failure::Failed(error.to_string()))?;
     let engine = worker.switch_mut().engine_name();

@@ -20,6 +20,8 @@ type Attempt = Receiver<Result<Box<dyn Device>, Fault>>;
 pub(super) struct Link {
     place: Place,
     state: State,
+    /// Frames go over it, not by the device's own ports alone.
+    pub(super) has_frames: bool,
 }
 
 enum State {
@@ -43,11 +45,13 @@ impl std::fmt::Debug for Link {
 impl Link {
     /// To the device at a place, which is to be one like this. What is elsewhere is only asked whether it is.
     pub(super) fn to(place: &Place, design: &Arc<millrace_rtl::Device>) -> Result<Link, String> {
+        let mut has_frames = place.has_frames();
         let state = match place {
             Place::Simulated => State::Came(open(place, design)?),
             Place::Served(address) => {
                 let client = millrace_link::Client::connect(*address, false);
                 let client = client.map_err(|error| format!("{place}: {error}"))?;
+                has_frames = client.shape().ports > 0;
                 check(place, design.register_map(), client)?;
                 down(format!("{place} was not asked for its frames yet"))
             }
@@ -56,7 +60,7 @@ impl Link {
                 down(format!("{place} was not used yet"))
             }
         };
-        Ok(Link { place: place.clone(), state })
+        Ok(Link { place: place.clone(), state, has_frames })
     }
 
     /// Why it is not there, if it is not.

@@ -115,6 +115,34 @@ fn what_a_device_cannot_do_is_refused_at_the_start() {
     assert!(said.code == 1 && said.err.contains("queue"), "{}", said.err);
 }
 
+/// A board whose registers another machine serves has its own ports.
+#[test]
+fn frames_of_a_served_board_go_by_its_own_ports() {
+    let folder = Folder::new("served-board");
+    let program = "programs/l2_switch.p4";
+    let said = millrace(&["rtl", program, "--device", "--ports", "2", "-o", &folder.path("out")]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let map = std::fs::read_to_string(folder.path("out/registers.json")).unwrap();
+    let map: serde_json::Value = serde_json::from_str(&map).unwrap();
+    let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap();
+    let cookie = number(map["cookie"].as_str().unwrap());
+    let mut registers = vec![0; map["bytes"].as_u64().unwrap() as usize];
+    registers[..4].copy_from_slice(&(map["ident"].as_u64().unwrap() as u32).to_le_bytes());
+    registers[4..8].copy_from_slice(&(map["version"].as_u64().unwrap() as u32).to_le_bytes());
+    registers[8..16].copy_from_slice(&cookie.to_le_bytes());
+    let file = folder.path("registers");
+    std::fs::write(&file, registers).unwrap();
+    let mut server = Live::start(&["link", "serve", "--uio", &file, "--listen", "0"]);
+    let address = server.hears("host link: ").unwrap();
+    let device = ["--engine", "device", "--device", "ports=2", "--device-at", &address];
+    let said = millrace(&[&["run", program, "-i", "0@null:-"][..], &device].concat());
+    assert!(
+        said.code == 1 && said.err.contains("frames go by the ports of the device itself"),
+        "{}",
+        said.err
+    );
+}
+
 /// A served device is one of the program, or is refused; it is the same whatever way the source was named.
 #[test]
 fn a_served_device_is_of_the_program() {
