@@ -24,6 +24,8 @@ pub(super) struct Cycles {
     inputs: Vec<Signals>,
     outputs: Vec<Output>,
     wires: Wires,
+    /// How often a frame and its copies may pass a block as a whole before they are at a path or a link.
+    passes: usize,
 }
 
 /// The signals of a stream.
@@ -84,7 +86,10 @@ impl Cycles {
         }
         let wires = Wires::new(node, top, &sim);
         let bus = Master::of(&sim, top.bus);
-        Ok(Cycles { sim, bus, inputs, outputs, wires })
+        // Each block may keep a frame until it is there as a whole, and a demultiplexer sends its copies one after the other.
+        let kinds = top.blocks.iter().map(|block| &node.blocks[*block].kind);
+        let passes = kinds.map(|kind| kind.outputs().len().max(1)).sum::<usize>() + 2;
+        Ok(Cycles { sim, bus, inputs, outputs, wires, passes })
     }
 
     /// How many paths lead in.
@@ -168,9 +173,10 @@ impl Cycles {
 
     /// Until what has come in so many beats has gone as far as it can, for at most [`MAX_SETTLE`] cycles: frames may go round for ever.
     fn settle(&mut self, beats: usize) {
-        let mut left = 2 * beats + SETTLE;
+        let patience = self.passes * beats + SETTLE;
+        let mut left = patience;
         for _ in 0..MAX_SETTLE {
-            left = if self.cycle() { left.max(SETTLE) } else { left - 1 };
+            left = if self.cycle() { patience } else { left - 1 };
             if left == 0 {
                 return;
             }

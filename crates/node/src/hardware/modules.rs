@@ -1,7 +1,7 @@
 //! Function blocks as modules. At each stream a frame has its facts in `tuser`, the same in all of its beats.
 
 use crate::interface::FACTS_BYTES;
-use crate::limits::MAX_OCTETS;
+use crate::limits::{MAX_FRAME, MAX_OCTETS};
 use millrace_netlist::blocks::{SETTLES, fifo, scheduler as choice};
 use millrace_netlist::*;
 use millrace_rtl::{PortKind, READ_LATENCY, SoftwarePort};
@@ -332,7 +332,11 @@ pub(super) fn tcam(design: &mut Design, entries: u32) -> ModuleId {
     design.add(m.finish())
 }
 
-/// Sends frames to all of their targets at once: `m0`..., the last one for the manager. `lost` counts those without a target.
+/// Sends a frame to all of its targets: `m0`..., the last one for the manager. `lost` counts those without a target.
+///
+/// A frame goes to its first target as it comes, and is kept meanwhile; then it goes to the others, one after the other, and no other
+/// frame comes. So a copy waits for nothing but its own path: copies at once would hold the block where two paths meet, each for a part
+/// of a frame, and wait for the other. And copies are in the order of software.
 pub(super) fn demultiplexer(design: &mut Design, outputs: u32) -> ModuleId {
     let name = format!("demultiplexer_{outputs}");
     if let Some(known) = design.module_named(&name) {
@@ -342,26 +346,122 @@ pub(super) fn demultiplexer(design: &mut Design, outputs: u32) -> ModuleId {
     let input = m.input_stream("s", shape());
     let streams: Vec<OutStream> =
         (0..=outputs).map(|at| m.output_stream(&format!("m{at}"), shape())).collect();
-    let (_, _, last, user) = parts(&input.beat);
-    let targets: Vec<NodeId> =
-        (0..=outputs).map(|at| m.bit(user, if at == outputs { 31 } else { at })).collect();
-    let mut free = Vec::new();
-    for (stream, target) in streams.iter().zip(&targets) {
-        let other = m.not(*target);
-        free.push(m.or(other, stream.ready));
-    }
-    let ready = m.all(&free);
+    let (data, keep, last, user) = parts(&input.beat);
+    let wide = outputs + 1;
+    let (begun_register, begun) = m.register("begun", 1, Some(0));
+    let (current_register, current) = m.register("current", wide, Some(0));
+    let (rest_register, rest) = m.register("rest", wide, Some(0));
+    let (again_register, again) = m.register("again", 1, Some(0));
+    let (fetch_register, fetch) = m.register("fetch", 1, Some(0));
+    let (there_register, there) = m.register("there", 1, Some(0));
+
+    // The lowest target is the first, and the others follow.
+    let named: Vec<NodeId> =
+        (0..wide).rev().map(|at| m.bit(user, if at == outputs { 31 } else { at })).collect();
+    let named = m.concat(&named);
+    let [first, others] = lowest(&mut m, named);
+    let target = m.mux(begun, current, first);
+    let left = m.mux(begun, rest, others);
+    let [next, next_rest] = lowest(&mut m, rest);
+    let [left_next, left_rest] = lowest(&mut m, left);
+
+    let to = m.mux(again, current, target);
+    let readies: Vec<NodeId> = streams.iter().rev().map(|stream| stream.ready).collect();
+    let readies = m.concat(&readies);
+    let takes = m.and(to, readies);
+    let takes = m.reduce_or(takes);
+    let some = m.reduce_or(to);
+    let nowhere = m.not(some);
+    let free = m.or(takes, nowhere);
+    let comes = m.not(again);
+    let ready = m.and(comes, free);
     m.set_ready(&input, ready);
     let take = m.and(input.valid, ready);
-    for (stream, target) in streams.iter().zip(&targets) {
-        let valid = m.and(take, *target);
-        m.drive_stream(stream, &input.beat, valid);
+    let ends = m.and(take, last);
+    let begins = m.not(begun);
+    let begins = m.and(take, begins);
+
+    let goes = m.and(there, takes);
+    let word = m.concat(&[last, keep, data]);
+    let kept = repeated(&mut m, (word, take, last), (fetch, goes));
+    let kept_last = m.bit(kept, WIDTH + BEAT as u32);
+    let over = m.and(goes, kept_last);
+
+    let not_last = m.not(last);
+    m.set_next(begun_register, not_last);
+    m.set_enable(begun_register, take);
+    // When the frame has come or a copy has gone, the next target has its turn.
+    let has_left = m.reduce_or(left);
+    let repeats = m.and(ends, has_left);
+    let has_rest = m.reduce_or(rest);
+    let repeats_on = m.and(over, has_rest);
+    let turn = m.or(repeats, repeats_on);
+    let (after, after_rest) = (m.mux(ends, left_next, next), m.mux(ends, left_rest, next_rest));
+    let (now, now_rest) = (m.mux(turn, after, first), m.mux(turn, after_rest, others));
+    let changes = m.or(turn, begins);
+    m.set_next(current_register, now);
+    m.set_enable(current_register, changes);
+    m.set_next(rest_register, now_rest);
+    m.set_enable(rest_register, changes);
+    m.set_next(fetch_register, turn);
+    let ended = m.or(turn, over);
+    m.set_next(again_register, turn);
+    m.set_enable(again_register, ended);
+    let not_over = m.not(over);
+    let stays = m.and(there, not_over);
+    let is_there = m.or(fetch, stays);
+    m.set_next(there_register, is_there);
+
+    let facts = m.kept("facts", user, begins, Some(0));
+    let (again_data, again_keep) = (m.slice(kept, 0, WIDTH), m.slice(kept, WIDTH, BEAT as u32));
+    let beat = Beat {
+        data: Some(m.mux(again, again_data, data)),
+        keep: Some(m.mux(again, again_keep, keep)),
+        last: Some(m.mux(again, kept_last, last)),
+        user: Some(m.mux(again, facts, user)),
+    };
+    let valid = m.mux(again, there, input.valid);
+    for (at, stream) in (0..).zip(&streams) {
+        let own = m.bit(to, at);
+        let valid = m.and(own, valid);
+        m.drive_stream(stream, &beat, valid);
     }
-    let any = m.any(&targets);
-    let nowhere = m.not(any);
-    let lost = m.all(&[take, last, nowhere]);
+    let lost = m.and(ends, nowhere);
     counter(&mut m, "lost", lost);
     design.add(m.finish())
+}
+
+/// Keeps the words of a frame, and gives them again from the first one on: that a cycle after `fetch`, the next a cycle after one goes.
+fn repeated(
+    m: &mut ModuleBuilder,
+    (word, take, last): (NodeId, NodeId, NodeId),
+    (fetch, goes): (NodeId, NodeId),
+) -> NodeId {
+    let words = (MAX_FRAME as u32).div_ceil(BEAT as u32);
+    let bits = address_width(words);
+    let memory = m.memory("frame", m.width(word), words, Vec::new());
+    let (count_register, count) = m.register("count", bits, Some(0));
+    m.write(memory, take, count, word);
+    let zero = m.number(bits, 0);
+    let more = m.add_number(count, 1);
+    let more = m.mux(last, zero, more);
+    m.set_next(count_register, more);
+    m.set_enable(count_register, take);
+    let load = m.or(fetch, goes);
+    let (read_register, read) = m.register("read", bits, Some(0));
+    let following = m.add_number(read, 1);
+    let read = m.mux(fetch, zero, following);
+    m.set_next(read_register, read);
+    m.set_enable(read_register, load);
+    m.read_clocked(memory, read, Some(load))
+}
+
+/// The lowest bit of a value that is 1, and the others.
+fn lowest(m: &mut ModuleBuilder, value: NodeId) -> [NodeId; 2] {
+    let one = m.number(m.width(value), 1);
+    let less = m.sub(value, one);
+    let others = m.and(value, less);
+    [m.xor(value, others), others]
 }
 
 /// Chooses among queues: streams `s0`... with `head0`... and `arrived0`... of each. Inputs `discipline` and `quantum0`....

@@ -122,7 +122,8 @@ impl Top {
             let input = building.m.input_stream(&format!("in{number}"), shape());
             let (beat, valid) = (input.beat, input.valid);
             // Software waits as long as it has to.
-            building.source(*to, Source { beat, valid, ready: Ready::Way(input), waits: true });
+            let ready = Ready::Way(input);
+            building.source(*to, Source { beat, valid, ready, waits: true, looks: false });
         }
         for (number, from) in paths.1.iter().enumerate() {
             building.way_out(number, *from);
@@ -130,8 +131,10 @@ impl Top {
         for connection in node.connections.iter().filter(|of| gives(of.from) && takes(of.to)) {
             let (instance, stream) = building.output(connection.from);
             let (beat, valid) = building.m.stream_from(instance, &stream);
-            let waits = node.blocks[connection.from.block].kind.is_asked();
-            building.source(connection.to, Source { beat, valid, ready: Ready::Of(instance, stream), waits });
+            let kind = &node.blocks[connection.from.block].kind;
+            let (waits, looks) = (kind.is_asked(), matches!(kind, Kind::Scheduler(_)));
+            let ready = Ready::Of(instance, stream);
+            building.source(connection.to, Source { beat, valid, ready, waits, looks });
         }
         let outputs = blocks.iter().flat_map(|block| {
             let ports = 0..node.blocks[*block].kind.outputs().len();
@@ -245,6 +248,8 @@ struct Source {
     ready: Ready,
     /// It waits where it finds no room; what others send is lost then.
     waits: bool,
+    /// It begins a frame only where that is taken: a scheduler, whose choice is that of the last moment.
+    looks: bool,
 }
 
 /// Who is told that a beat is taken.
@@ -477,7 +482,19 @@ impl Building<'_> {
                 self.m.connect_stream(instance, &stream, &zeros, never);
             }
             1 => {
-                let Source { beat, valid, ready, waits } = sources.remove(0);
+                let Source { mut beat, mut valid, mut ready, waits, looks } = sources.remove(0);
+                // A TCAM takes a beat that it has looked at, a demultiplexer one whose targets it sees: neither takes any that is not there.
+                let kind = &self.node.blocks[to.block].kind;
+                if looks && matches!(kind, Kind::Tcam(_) | Kind::Demultiplexer(_)) {
+                    let between = fifo(&mut self.design, shape(), ROOM);
+                    let name = format!("between.{}.{}", self.node.blocks[to.block].name, to.port);
+                    let between = self.m.instance(&self.design, between, &name);
+                    self.m.connect_stream(between, "s", &beat, valid);
+                    let taken = self.m.ready_of(between, "s");
+                    self.tell(ready, taken);
+                    (beat, valid) = self.m.stream_from(between, "m");
+                    ready = Ready::Of(between, "m".to_owned());
+                }
                 let room = self.room(to).filter(|_| waits);
                 let valid = self.if_room(room, valid);
                 self.m.connect_stream(instance, &stream, &beat, valid);
@@ -490,7 +507,7 @@ impl Building<'_> {
                 let name = format!("merge.{}.{}", self.node.blocks[to.block].name, to.port);
                 let merge = self.m.instance(&self.design, module, &name);
                 let room_there = self.room(to);
-                for (number, Source { beat, valid, ready, waits }) in sources.into_iter().enumerate() {
+                for (number, Source { beat, valid, ready, waits, .. }) in sources.into_iter().enumerate() {
                     let room_there = room_there.filter(|_| waits);
                     // Whether it takes a beat does not follow from what else comes: demultiplexers ask that of all their outputs.
                     let room = fifo(&mut self.design, shape(), ROOM);
