@@ -39,6 +39,7 @@ impl<'a> Code<'_, 'a> {
             written += 1;
             let state = &parser.states[number];
             self.span = state.span;
+            self.stand();
             self.body.switch_to(block);
             let name = self.state_name(&state.name);
             self.note_line_of_state(&name);
@@ -80,6 +81,7 @@ impl<'a> Code<'_, 'a> {
             }
             Transition::Select { keys, cases, span } => {
                 self.span = *span;
+                self.stand();
                 let keys = self.select_keys(keys)?;
                 let keys = self.reused(keys, cases);
                 let mut alternatives = Vec::with_capacity(cases.len());

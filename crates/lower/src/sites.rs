@@ -4,15 +4,17 @@
 //! them so that it may ask for a drop, the number of the place goes to the slot of [`Intrinsic::DropSite`]: a constant,
 //! written where a packet is dropped and nowhere else unless the value shows only when the packet comes.
 
-use foldhash::{HashMap, HashMapExt};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use millrace_pipeline::{
-    BodyKind, DropSite, Expr, Inst, Intrinsic, Program, SlotId, SourceKind, SourceLine, limits,
+    BodyKind, DataItem, DropSite, Expr, Home, Inst, Intrinsic, PAYLOAD, Program, SlotId, SourceKind,
+    SourceLine, limits,
 };
 use millrace_syntax::{SourceMap, Span, builtin_includes};
 
 use crate::code::Code;
 use crate::context::Lowering;
 use crate::storage::{LValue, Storage};
+use crate::value::Value;
 
 /// Which values of a slot ask for a drop.
 #[derive(Clone, Debug)]
@@ -50,6 +52,10 @@ pub(crate) struct Sites<'a> {
     bodies: Vec<String>,
     watched: Vec<(SlotId, Asks)>,
     lines: Vec<SourceLine>,
+    /// The uses among them.
+    uses: HashSet<String>,
+    /// Which bodies read a slot of metadata, and where they do so first.
+    reads: HashMap<SlotId, Vec<(String, Span)>>,
     /// Whether packets carry the state of the parser that they are in.
     watches_states: bool,
 }
@@ -65,6 +71,8 @@ impl<'a> Sites<'a> {
             bodies: vec![String::new()],
             watched: Vec::new(),
             lines: Vec::new(),
+            uses: HashSet::new(),
+            reads: HashMap::new(),
             watches_states: false,
         }
     }
@@ -94,6 +102,43 @@ impl<'a> Sites<'a> {
                 self.lines.push(SourceLine { kind, name: name.to_owned(), file, line });
             }
         }
+    }
+
+    /// A body makes use of something there.
+    fn uses(&mut self, body: &str, thing: &str, span: Span) {
+        let name = format!("{body} {thing}");
+        if self.sources.is_some() && !self.uses.contains(&name) {
+            self.stands(SourceKind::Use, &name, span);
+            self.uses.insert(name);
+        }
+    }
+
+    /// A body reads a slot of metadata there.
+    fn reads(&mut self, body: &str, slot: SlotId, span: Span) {
+        let bodies = self.reads.entry(slot).or_default();
+        if bodies.last().is_none_or(|(last, _)| last != body) {
+            bodies.push((body.to_owned(), span));
+        }
+    }
+
+    /// A slot is filled with what the switch tells by another one: whoever reads the first makes use of the second.
+    pub(crate) fn is_filled(&mut self, (field, name): (SlotId, &str), told: &[&str]) {
+        for (body, span) in self.reads.remove(&field).unwrap_or_default() {
+            for slot in told {
+                self.uses(&body, &format!("{slot} {name}"), span);
+            }
+        }
+    }
+
+    /// The file that a span is in.
+    pub(crate) fn file(&self, span: Span) -> String {
+        self.place(span).0
+    }
+
+    /// The line of a span, if it is in that file.
+    fn line_in(&self, file: &str, span: Span) -> Option<u32> {
+        let (of, line) = self.place(span);
+        (line > 0 && of == file && span.start < span.end).then_some(line)
     }
 
     /// The number of a place; the last number stands for all that are too many.
@@ -173,6 +218,56 @@ impl<'a> Code<'_, 'a> {
         let request = called.unwrap_or_else(|| request.to_owned());
         let called_at = call.map_or(0, |call| self.cx.sites.place(call).1);
         self.tell_site(span, called_at, block, request);
+    }
+
+    /// What comes next is of the statement at hand, or of the call that it belongs to where that is in another file than the body.
+    pub(crate) fn stand(&mut self) {
+        let mut span = self.span;
+        let mut line = None;
+        for frame in self.frames.iter().rev() {
+            line = self.cx.sites.line_in(&self.file, span);
+            if line.is_some() {
+                break;
+            }
+            span = frame.call;
+        }
+        self.body.stands_at(line);
+    }
+
+    /// Notes which objects an instruction makes use of, and whether it hashes the payload.
+    pub(crate) fn note_use(&mut self, inst: &Inst) {
+        if self.cx.sites.sources.is_none() {
+            return;
+        }
+        let program = self.cx.ir.program();
+        let things: Vec<String> = match inst {
+            Inst::RegisterRead { register, .. } | Inst::RegisterWrite { register, .. } => {
+                vec![program.registers[*register].name.clone()]
+            }
+            Inst::Meter { meter, .. } => vec![program.meters[*meter].name.clone()],
+            Inst::Count { counter, .. } => vec![program.counters[*counter].name.clone()],
+            Inst::Digest { digest, .. } => vec![program.digests[*digest].name.clone()],
+            Inst::Hash { own, data, .. } => {
+                let own = own.map(|own| program.hashes[own].name.clone());
+                let payload = data.contains(&DataItem::Payload).then(|| PAYLOAD.to_owned());
+                own.into_iter().chain(payload).collect()
+            }
+            _ => Vec::new(),
+        };
+        for thing in things {
+            let (span, ..) = self.users_place();
+            self.cx.sites.uses(&self.name, &thing, span);
+        }
+    }
+
+    /// Notes that a value is read there.
+    pub(crate) fn note_read(&mut self, value: &Value, span: Span) {
+        if let Value::Scalar(Expr::Read(slot)) = value
+            && self.cx.sites.sources.is_some()
+            && self.cx.ir.program().slots[*slot].home == Home::Metadata
+        {
+            self.cx.sites.reads(&self.name, *slot, span);
+        }
     }
 
     /// Notes the place of a parser state.

@@ -34,6 +34,8 @@ pub enum BodyKind {
 pub struct Block {
     /// The parser state that starts here, for traces and profiles: `parse_ipv4`, `sub.start`.
     pub state: Option<String>,
+    /// The line of its first statement, in the file of the body.
+    pub line: Option<u32>,
     /// What it does, in order.
     pub insts: Vec<Inst>,
     /// Where it goes.

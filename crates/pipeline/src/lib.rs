@@ -64,7 +64,7 @@ pub use ids::*;
 pub use intrinsic::*;
 pub use objects::*;
 pub use program::*;
-pub use source_line::{SourceKind, SourceLine};
+pub use source_line::{PAYLOAD, SourceKind, SourceLine};
 pub use verify::{VerifierError, verify};
 pub use work::Work;
 

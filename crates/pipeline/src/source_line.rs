@@ -5,7 +5,7 @@
 pub struct SourceLine {
     /// What it is.
     pub kind: SourceKind,
-    /// Its name: of a state `BODY.STATE`.
+    /// Its name: of a state `BODY.STATE`, of a use `BODY THING`.
     pub name: String,
     /// The name of the source file, without its folder.
     pub file: String,
@@ -22,7 +22,12 @@ pub enum SourceKind {
     State,
     /// A table.
     Table,
+    /// Where a body first makes use of a thing: a slot of the switch, an object, or [`PAYLOAD`].
+    Use,
 }
+
+/// The thing that a body uses where it hashes the payload.
+pub const PAYLOAD: &str = "payload";
 
 impl SourceKind {
     /// As it is written in the text form.
@@ -31,11 +36,13 @@ impl SourceKind {
             SourceKind::Body => "body",
             SourceKind::State => "state",
             SourceKind::Table => "table",
+            SourceKind::Use => "use",
         }
     }
 
     /// The kind that is written so.
     pub fn from_name(name: &str) -> Option<SourceKind> {
-        [SourceKind::Body, SourceKind::State, SourceKind::Table].into_iter().find(|kind| kind.name() == name)
+        let all = [SourceKind::Body, SourceKind::State, SourceKind::Table, SourceKind::Use];
+        all.into_iter().find(|kind| kind.name() == name)
     }
 }

@@ -277,9 +277,10 @@ mod tests {
         ];
         let far_block = BlockId::from_u32(far);
         let mut blocks = PrimaryMap::new();
-        blocks.push(Block { state: None, insts, term: Terminator::Goto(far_block) });
+        blocks.push(Block { state: None, line: None, insts, term: Terminator::Goto(far_block) });
         blocks.push(Block {
             state: None,
+            line: None,
             insts: Vec::new(),
             term: Terminator::Apply {
                 table: far_table,
@@ -294,6 +295,7 @@ mod tests {
         let keys = vec![Expr::bits(8, 1)];
         blocks.push(Block {
             state: None,
+            line: None,
             insts: Vec::new(),
             term: Terminator::Select { keys, cases: vec![case], default: BlockId::from_u32(0) },
         });

@@ -354,7 +354,7 @@ mod tests {
     use crate::BodyKind;
 
     fn block(term: Terminator) -> Block {
-        Block { state: None, insts: Vec::new(), term }
+        Block { state: None, line: None, insts: Vec::new(), term }
     }
 
     #[test]

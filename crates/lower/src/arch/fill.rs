@@ -33,6 +33,9 @@ impl<'s> Fills<'s> {
             }
             let value = source(cx);
             let program = cx.ir.program();
+            let mut told = Vec::new();
+            value.for_each_read(&mut |slot| told.push(program.slots[slot].name.as_str()));
+            cx.sites.is_filled((dst, &program.slots[dst].name), &told);
             let value = match (program.slots[dst].ty, value.ty(program)) {
                 (Type::Bits(width), Type::Bits(_)) => value.zext_to(width, program),
                 (Type::Bool, Type::Bits(_)) => value.bits_to_bool(program),
@@ -45,7 +48,7 @@ impl<'s> Fills<'s> {
         let entry = body.entry;
         // The entry may be the target of a jump back; then it gets a block before it.
         if body.edges_in()[entry] > 1 && !insts.is_empty() {
-            let block = Block { state: None, insts, term: Terminator::Goto(entry) };
+            let block = Block { state: None, line: None, insts, term: Terminator::Goto(entry) };
             let first: BlockId = body.blocks.push(block);
             body.entry = first;
         } else {

@@ -52,7 +52,9 @@ impl<'a> Code<'_, 'a> {
                     };
                 }
                 let lvalue = self.access(expr)?;
-                self.load(&lvalue)
+                let value = self.load(&lvalue)?;
+                self.note_read(&value, span);
+                Ok(value)
             }
             ExprKind::StackLastIndex(stack) => {
                 let (_, next) = self.stack(stack)?;

@@ -40,10 +40,12 @@ pub(crate) struct Code<'c, 'a> {
     /// The IR.
     pub(crate) body: BodyBuilder,
     /// The inlined calls, outermost first; never empty.
-    frames: Vec<Frame>,
+    pub(crate) frames: Vec<Frame>,
     /// The statement or declaration at hand.
     pub(crate) span: Span,
-    name: String,
+    pub(crate) name: String,
+    /// The file that it is in.
+    pub(crate) file: String,
     nesting: usize,
     rejects: HashMap<u32, BlockId>,
     emitted: usize,
@@ -68,7 +70,7 @@ pub(crate) struct Frame {
     /// Where `exit` goes, once somebody asked.
     exit: Option<BlockId>,
     /// The call.
-    call: Span,
+    pub(crate) call: Span,
     /// What is copied to the caller's arguments at the end, in order.
     copy_outs: Vec<(LValue, Storage)>,
     /// The loops around the statement at hand.
@@ -96,6 +98,7 @@ impl<'c, 'a> Code<'c, 'a> {
         span: Span,
     ) -> (Code<'c, 'a>, BlockId) {
         cx.sites.stands(SourceKind::Body, name, span);
+        let file = cx.sites.file(span);
         let mut body = BodyBuilder::new(name, kind);
         let end = body.create_block();
         let frame = Frame {
@@ -118,6 +121,7 @@ impl<'c, 'a> Code<'c, 'a> {
             frames: vec![frame],
             span,
             name: name.to_owned(),
+            file,
             nesting: 0,
             rejects: HashMap::new(),
             emitted: 0,
@@ -153,6 +157,7 @@ impl<'c, 'a> Code<'c, 'a> {
     pub(crate) fn push(&mut self, inst: Inst) {
         self.cx.budget.insts += 1;
         self.emitted += 1;
+        self.note_use(&inst);
         self.body.push(inst);
     }
 
@@ -246,6 +251,7 @@ impl<'c, 'a> Code<'c, 'a> {
     /// Ends the body at the block where the outermost code returns to, after its copy-outs.
     pub(crate) fn close(&mut self, end: BlockId) -> Lower<()> {
         self.body.switch_to(end);
+        self.body.stands_at(None);
         for (lvalue, storage) in self.frames[0].copy_outs.clone() {
             self.copying(|code| code.store(&lvalue, Value::read(&storage)))?;
         }

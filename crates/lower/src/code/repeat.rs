@@ -2,6 +2,7 @@
 
 use millrace_pipeline::{BinaryOp, BlockId, Expr};
 use millrace_sema::hir::{self, ForCollection, Stmt};
+use millrace_syntax::Span;
 
 use super::{Code, Loop};
 use crate::fail::{Lower, internal};
@@ -18,7 +19,9 @@ impl<'a> Code<'_, 'a> {
         update: &'a [Stmt],
         body: &'a [Stmt],
     ) -> Lower<()> {
+        let span = self.span;
         self.stmts(init)?;
+        self.go_back_to(span);
         let (head, step, done) = (self.block(), self.block(), self.block());
         self.continue_at(head);
         let cond = self.condition(cond)?;
@@ -29,8 +32,15 @@ impl<'a> Code<'_, 'a> {
         self.continue_at(step);
         self.stmts(update)?;
         self.body.goto(head);
+        self.go_back_to(span);
         self.body.switch_to(done);
         Ok(())
+    }
+
+    /// The loop itself, not a statement in it, is what comes next.
+    fn go_back_to(&mut self, span: Span) {
+        self.span = span;
+        self.stand();
     }
 
     fn round(&mut self, body: &'a [Stmt], breaks: BlockId, continues: BlockId) -> Lower<()> {
@@ -113,11 +123,13 @@ impl<'a> Code<'_, 'a> {
         let Expr::Read(counter) = at else { return internal(var.span, "a counter without a slot") };
         let signed = types::is_signed(&self.cx.hir.types, var.ty);
         let le = if signed { BinaryOp::LeSigned } else { BinaryOp::Le };
+        let span = self.span;
         let (head, step, more, done) = (self.block(), self.block(), self.block(), self.block());
         self.body.branch(Expr::binary(le, at.clone(), high.clone()), head, done);
         self.body.switch_to(head);
         self.store(target, Value::Scalar(at.clone()))?;
         self.round(body, done, step)?;
+        self.go_back_to(span);
         self.continue_at(step);
         self.body.branch(at.clone().eq(high), done, more);
         self.body.switch_to(more);

@@ -24,6 +24,7 @@ impl<'a> Code<'_, 'a> {
 
     fn stmt(&mut self, stmt: &'a Stmt) -> Lower<()> {
         self.span = stmt.span;
+        self.stand();
         self.descend(stmt.span)?;
         self.stmt_kind(stmt)?;
         self.ascend();

@@ -333,6 +333,7 @@ impl Making {
             let ends = Inst::Assign { dst: self.ended_at, value: Expr::Const(number(site + 1)) };
             cut.blocks[id].term = Terminator::Goto(cut.blocks.push(Block {
                 state: None,
+                line: None,
                 insts: vec![ends],
                 term: Terminator::End,
             }));
@@ -345,7 +346,7 @@ impl Making {
         let keys = vec![Expr::Read(self.goes_on_at)];
         let none = Inst::Assign { dst: self.ended_at, value: Expr::Const(number(0)) };
         let entry = Terminator::Select { keys, cases, default: cut.entry };
-        cut.entry = cut.blocks.push(Block { state: None, insts: vec![none], term: entry });
+        cut.entry = cut.blocks.push(Block { state: None, line: None, insts: vec![none], term: entry });
         Ok(cut)
     }
 
@@ -358,11 +359,11 @@ impl Making {
         let mut blocks = entity::PrimaryMap::new();
         let (entry, next, exit) = (BlockId::from_u32(0), BlockId::from_u32(1), BlockId::from_u32(2));
         let apply = Terminator::Apply { table, hit, action, next, exit };
-        blocks.push(Block { state: None, insts: Vec::new(), term: apply });
+        blocks.push(Block { state: None, line: None, insts: Vec::new(), term: apply });
         for way in [1, 2] {
             let value = Expr::Const(Bits::new(16, (2 * site + way) as u128));
             let says = Inst::Assign { dst: self.goes_on_at, value };
-            blocks.push(Block { state: None, insts: vec![says], term: Terminator::End });
+            blocks.push(Block { state: None, line: None, insts: vec![says], term: Terminator::End });
         }
         let name = format!("node.site{site}");
         self.wide.bodies.push(Body { name, kind: BodyKind::Control, blocks, entry })
@@ -382,7 +383,7 @@ fn part(mut program: Program, ingress: &[BodyId], egress: &[BodyId]) -> Result<A
         let kept = program.slots.iter().filter(|(_, slot)| slot.home == Home::Metadata);
         let insts = kept.map(|(slot, _)| Inst::Assign { dst: slot, value: Expr::Read(slot) }).collect();
         let mut blocks = entity::PrimaryMap::new();
-        let entry = blocks.push(Block { state: None, insts, term: Terminator::End });
+        let entry = blocks.push(Block { state: None, line: None, insts, term: Terminator::End });
         let name = "node.any".to_owned();
         program.ingress = vec![program.bodies.push(Body { name, kind: BodyKind::Control, blocks, entry })];
     }

@@ -15,11 +15,14 @@ pub struct BodyBuilder {
     kind: BodyKind,
     blocks: PrimaryMap<BlockId, OpenBlock>,
     current: Option<BlockId>,
+    /// Where the statement at hand stands.
+    line: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct OpenBlock {
     state: Option<String>,
+    line: Option<u32>,
     insts: Vec<Inst>,
     term: Option<Terminator>,
 }
@@ -51,7 +54,7 @@ impl BodyBuilder {
     pub fn new(name: impl Into<String>, kind: BodyKind) -> BodyBuilder {
         let mut blocks = PrimaryMap::new();
         let entry = blocks.push(OpenBlock::default());
-        BodyBuilder { name: name.into(), kind, blocks, current: Some(entry) }
+        BodyBuilder { name: name.into(), kind, blocks, current: Some(entry), line: None }
     }
 
     /// What kind of body it is.
@@ -89,10 +92,17 @@ impl BodyBuilder {
         self.current
     }
 
+    /// Says in which line of the source what comes next stands: a block has the line of what is first in it.
+    pub fn stands_at(&mut self, line: Option<u32>) {
+        self.line = line;
+    }
+
     /// Adds an instruction.
     pub fn push(&mut self, inst: Inst) {
         if let Some(block) = self.current {
-            self.blocks[block].insts.push(inst);
+            let block = &mut self.blocks[block];
+            block.line = block.line.or(self.line);
+            block.insts.push(inst);
         }
     }
 
@@ -124,7 +134,9 @@ impl BodyBuilder {
     /// Closes the current block.
     pub fn terminate(&mut self, term: Terminator) {
         if let Some(block) = self.current.take() {
-            self.blocks[block].term = Some(term);
+            let block = &mut self.blocks[block];
+            block.line = block.line.or(self.line);
+            block.term = Some(term);
         }
     }
 
@@ -192,7 +204,7 @@ impl BodyBuilder {
                 open.push(id);
             }
             let term = block.term.unwrap_or(Terminator::End);
-            body.blocks.push(Block { state: block.state, insts: block.insts, term });
+            body.blocks.push(Block { state: block.state, line: block.line, insts: block.insts, term });
         }
         if !open.is_empty() {
             let reached: foldhash::HashSet<BlockId> = body.postorder().into_iter().collect();

@@ -17,7 +17,7 @@ fn renumber(body: &mut Body, order: &[BlockId]) {
     let mut number: SecondaryMap<BlockId, BlockId> = SecondaryMap::with_default(body.entry);
     let mut blocks = PrimaryMap::with_capacity(order.len());
     for id in order {
-        let empty = Block { state: None, insts: Vec::new(), term: Terminator::End };
+        let empty = Block { state: None, line: None, insts: Vec::new(), term: Terminator::End };
         number[*id] = blocks.push(std::mem::replace(&mut body.blocks[*id], empty));
     }
     for block in blocks.values_mut() {
@@ -45,7 +45,7 @@ fn skip_empty_blocks(body: &mut Body) {
     body.blocks.keys().for_each(|id| target[id] = id);
     // In postorder it is known already where the successor leads, but in a loop, where the successor itself will do.
     for id in body.postorder() {
-        if let Block { state: None, insts, term: Terminator::Goto(to) } = &body.blocks[id]
+        if let Block { state: None, insts, term: Terminator::Goto(to), .. } = &body.blocks[id]
             && insts.is_empty()
         {
             target[id] = target[*to];
@@ -66,9 +66,10 @@ fn join_blocks(body: &mut Body) {
             && edges[to] == 1
             && body.blocks[to].state.is_none()
         {
-            let empty = Block { state: None, insts: Vec::new(), term: Terminator::End };
+            let empty = Block { state: None, line: None, insts: Vec::new(), term: Terminator::End };
             let mut next = std::mem::replace(&mut body.blocks[to], empty);
             let block = &mut body.blocks[id];
+            block.line = block.line.or(next.line);
             block.insts.append(&mut next.insts);
             block.term = next.term;
         }

@@ -386,7 +386,7 @@ impl<'t> Parser<'t> {
             "source" => {
                 let kind = self.quoted()?;
                 let Some(kind) = SourceKind::from_name(&kind) else {
-                    return self.error("`body`, `state` or `table` is expected before this");
+                    return self.error("`body`, `state`, `table` or `use` is expected before this");
                 };
                 let (name, file, line) = (self.quoted()?, self.quoted()?, self.number()?);
                 self.program.source_lines.push(SourceLine { kind, name, file, line });

@@ -19,6 +19,7 @@ impl<'t> Parser<'t> {
             }
             self.block()?;
             let state = if self.eat_word("state") { Some(self.name()?) } else { None };
+            let line = if self.eat_word("line") { Some(self.number()?) } else { None };
             self.sign(":")?;
             let mut insts = Vec::new();
             let term = loop {
@@ -27,7 +28,7 @@ impl<'t> Parser<'t> {
                 }
                 insts.push(self.inst()?);
             };
-            blocks.push(Block { state, insts, term });
+            blocks.push(Block { state, line, insts, term });
         }
         self.program.bodies.push(Body { name, kind, blocks, entry });
         Ok(())

@@ -13,10 +13,14 @@ impl Printer<'_> {
         }
         put!(self, " {{\n");
         for (id, block) in &body.blocks {
-            match &block.state {
-                Some(state) => put!(self, "{id} state {}:\n", written(state)),
-                None => put!(self, "{id}:\n"),
+            put!(self, "{id}");
+            if let Some(state) = &block.state {
+                put!(self, " state {}", written(state));
             }
+            if let Some(line) = block.line {
+                put!(self, " line {line}");
+            }
+            put!(self, ":\n");
             for inst in &block.insts {
                 let text = self.inst(inst);
                 put!(self, "    {text}\n");

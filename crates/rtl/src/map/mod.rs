@@ -142,7 +142,13 @@ impl RegisterMap {
         // The name of its source and where things stand there make no other hardware.
         let drop_sites = vec![DropSite::default(); program.drop_sites.len()];
         let name = String::new();
-        let made_of = Program { name, drop_sites, source_lines: Vec::new(), ..program.clone() }.to_string();
+        let mut made_of = Program { name, drop_sites, source_lines: Vec::new(), ..program.clone() };
+        made_of
+            .bodies
+            .values_mut()
+            .flat_map(|body| body.blocks.values_mut())
+            .for_each(|block| block.line = None);
+        let made_of = made_of.to_string();
         let map = RegisterMap::of((&program.name, &made_of), ports, names);
         let table = |unit: &TableUnit| {
             let name = &program.tables[unit.table].name;
