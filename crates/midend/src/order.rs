@@ -61,7 +61,13 @@ impl Order {
 
 /// Whether a program looks at what queues tell, or at the time at which a packet leaves them.
 pub fn looks_at_queues(program: &Program) -> bool {
-    reads(program, &QUEUES) || reads(program, &[Intrinsic::EgressTimestamp])
+    read_of_queues(program).is_some()
+}
+
+/// The first of what queues tell, and of the time at which a packet leaves them, that a program looks at.
+pub fn read_of_queues(program: &Program) -> Option<Intrinsic> {
+    let mut roles = QUEUES.into_iter().chain([Intrinsic::EgressTimestamp]);
+    roles.find(|role| reads(program, &[*role]))
 }
 
 /// What queues tell programs.

@@ -8,12 +8,13 @@ use crate::graph::{Node, Wire};
 use crate::map::RegisterMap;
 use crate::model::Sim;
 use crate::objects::{NoUnit, ObjectUnit, Synced};
+use crate::place::Place;
 use crate::refusal::{Construct, Refusal};
 use crate::report::{
     AccessReport, ObjectReport, OutsideReport, Report, StageReport, StartReport, TableReport, frames,
 };
 use crate::running::Running;
-use crate::schedule::{Schedule, schedule};
+use crate::schedule::{Schedule, TooLarge, schedule};
 use crate::shared::{Shared, SharedObject};
 use crate::slots::Slot;
 use crate::software_port::SoftwarePort;
@@ -180,7 +181,7 @@ impl Hardware {
                 }
             }
             let placed = schedule(&dataflow, options.period_ps, &options.target.delays())
-                .map_err(|construct| Refusal::of(&program, construct, &name))?;
+                .map_err(|why| too_large(&program, &name, why))?;
             let (pipeline, ports) = emit(&program, &name, &dataflow, &placed);
             stages.push(Stage { part, dataflow, placed, ports, pipeline, objects: Vec::new() });
         }
@@ -554,6 +555,20 @@ fn name_apart<'a>(
         while !taken.insert(unit.name.clone()) {
             unit.name = format!("{}.{}", unit.name, unit.kind_name().replace(' ', "_"));
         }
+    }
+}
+
+/// A stage that exceeds a limit, with the part of the program that takes most of it.
+fn too_large(program: &Program, stage: &str, (construct, body): TooLarge) -> Refusal {
+    match body.and_then(|body| program.bodies.get(body)) {
+        Some(body) => {
+            let place = Place::of_body(program, body);
+            Refusal::at(
+                construct,
+                Place { part: format!("{stage}, most of them in {}", place.part), ..place },
+            )
+        }
+        None => Refusal::of(program, construct, stage),
     }
 }
 

@@ -44,6 +44,7 @@ mod pair;
 mod parts;
 pub mod phy;
 mod pins;
+mod place;
 mod refusal;
 mod report;
 mod running;

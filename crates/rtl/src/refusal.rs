@@ -1,7 +1,8 @@
 //! Why a program has no hardware.
 
 use crate::limits;
-use millrace_pipeline::{Program, SourceKind};
+use crate::place::Place;
+use millrace_pipeline::Program;
 use std::fmt;
 
 /// Why hardware cannot be made of a program: what it uses, and where.
@@ -9,7 +10,7 @@ use std::fmt;
 pub struct Refusal {
     /// What hardware cannot do.
     pub construct: Construct,
-    /// The part of the program: `ingress.block3`, a state of a parser, a table.
+    /// The part of the program: a parser, a state of it, a control, a table.
     pub part: String,
     /// The file of the source and the line there, when the program knows them.
     pub place: Option<(String, u32)>,
@@ -189,15 +190,22 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 impl Refusal {
-    /// About a part of a program; its place is that of the body, state or table that the part's name starts with.
+    /// About a part of a program, by its name.
     pub(crate) fn of(program: &Program, construct: Construct, part: &str) -> Refusal {
-        let named = |kind: Option<SourceKind>, name: &str| {
-            let mut lines = program.source_lines.iter();
-            let line = lines.find(|line| kind.is_none_or(|kind| line.kind == kind) && line.name == name)?;
-            Some((line.file.clone(), line.line))
-        };
-        let body = part.split(['.', ' ']).next().unwrap_or(part);
-        let place = named(None, part).or_else(|| named(Some(SourceKind::Body), body));
-        Refusal { construct, part: part.to_owned(), place }
+        Refusal::at(construct, Place::of_name(program, part))
+    }
+
+    /// About what stands at a place.
+    pub(crate) fn at(construct: Construct, place: Place) -> Refusal {
+        Refusal { construct, part: place.part, place: place.at }
+    }
+
+    /// What no device does, and the place that asks for it, if one does.
+    pub(crate) fn of_device(why: String, place: Option<Place>) -> Refusal {
+        let construct = Construct::Device(why);
+        match place {
+            Some(Place { part, at }) => Refusal { construct, part: format!("device: {part}"), place: at },
+            None => Refusal { construct, part: "device".to_owned(), place: None },
+        }
     }
 }

@@ -13,13 +13,14 @@
 //! answer to cycles that follow each other; that takes further passes, each with a least cycle for every access.
 
 use crate::exclusive::Conditions;
-use crate::graph::{Node, Wire};
+use crate::graph::{Graph, Node, Wire};
 use crate::limits::{MAX_LATENCY, MAX_REGISTERS};
 use crate::refusal::Construct;
 use crate::slots::{Slot, aligned, intervals, slots};
 use crate::stage::{Dataflow, ObjectKey};
 use crate::target::Delays;
 use cranelift_entity::SecondaryMap;
+use millrace_pipeline::BodyId;
 use std::collections::BTreeMap;
 
 /// Cycles of values and accesses.
@@ -41,13 +42,16 @@ pub(crate) struct Schedule {
     pub(crate) longest: u32,
 }
 
+/// A limit that a stage exceeds, and the parser, control or deparser that takes most of what is limited.
+pub(crate) type TooLarge = (Construct, Option<BodyId>);
+
 /// Passes that move accesses to common cycles.
 const PASSES: usize = 6;
 /// Accesses to one object that are compared with each other; of more, each waits for all before it.
 const MAX_COMPARED: usize = 128;
 
 /// Places a stage in time. `period` is the length of a cycle in picoseconds.
-pub(crate) fn schedule(dataflow: &Dataflow, period: u32, delays: &Delays) -> Result<Schedule, Construct> {
+pub(crate) fn schedule(dataflow: &Dataflow, period: u32, delays: &Delays) -> Result<Schedule, TooLarge> {
     let needed = needed(dataflow);
     let conditions = Conditions::of(dataflow);
     let mut objects: BTreeMap<ObjectKey, Vec<usize>> = BTreeMap::new();
@@ -84,7 +88,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn place(&self, least: &[u32]) -> Result<Schedule, Construct> {
+    fn place(&self, least: &[u32]) -> Result<Schedule, TooLarge> {
         let dataflow = self.dataflow;
         let graph = &dataflow.graph;
         let room = self.period.saturating_sub(self.delays.overhead()).max(1);
@@ -130,10 +134,12 @@ impl Pass<'_> {
         let outputs = dataflow.outputs.iter().filter_map(|(_, wire)| cycle[*wire]);
         let latency = ends.chain(outputs).max().unwrap_or(0);
         if latency > MAX_LATENCY {
-            return Err(Construct::Latency);
+            return Err((Construct::Latency, longest_body(graph, &cycle)));
         }
-        if registers(dataflow, &cycle, &access, latency) > MAX_REGISTERS {
-            return Err(Construct::Registers);
+        let mut sum = 0;
+        registers(dataflow, &cycle, &access, latency, |_, registers| sum += registers);
+        if sum > MAX_REGISTERS {
+            return Err((Construct::Registers, widest_body(dataflow, &cycle, &access, latency)));
         }
         let slots = slots(dataflow, self.conditions, self.objects, &access);
         let intervals = intervals(&slots);
@@ -173,7 +179,8 @@ fn registers(
     cycle: &SecondaryMap<Wire, Option<u32>>,
     access: &[u32],
     latency: u32,
-) -> u64 {
+    mut each: impl FnMut(Wire, u64),
+) {
     let mut last: SecondaryMap<Wire, u32> = SecondaryMap::new();
     let mut needs = |wire: Wire, at: u32| last[wire] = last[wire].max(at);
     for wire in dataflow.graph.wires() {
@@ -187,7 +194,42 @@ fn registers(
     }
     dataflow.outputs.iter().for_each(|(_, wire)| needs(*wire, latency));
     let wires = dataflow.graph.wires().filter(|wire| dataflow.graph.constant(*wire).is_none());
-    wires.filter_map(|wire| Some(u64::from(last[wire].saturating_sub(cycle[wire]?)))).sum()
+    for wire in wires {
+        if let Some(at) = cycle[wire] {
+            each(wire, last[wire].saturating_sub(at).into());
+        }
+    }
+}
+
+/// The body whose values have the most registers.
+fn widest_body(
+    dataflow: &Dataflow,
+    cycle: &SecondaryMap<Wire, Option<u32>>,
+    access: &[u32],
+    latency: u32,
+) -> Option<BodyId> {
+    let mut bodies: BTreeMap<BodyId, u64> = BTreeMap::new();
+    registers(dataflow, cycle, access, latency, |wire, registers| {
+        if let Some(body) = dataflow.graph.body(wire) {
+            *bodies.entry(body).or_default() += registers;
+        }
+    });
+    let most = bodies.into_iter().max_by_key(|(body, registers)| (*registers, std::cmp::Reverse(*body)));
+    most.map(|(body, _)| body)
+}
+
+/// The body whose values take the most cycles from the first of them to the last.
+fn longest_body(graph: &Graph, cycle: &SecondaryMap<Wire, Option<u32>>) -> Option<BodyId> {
+    let mut bodies: BTreeMap<BodyId, (u32, u32)> = BTreeMap::new();
+    for wire in graph.wires() {
+        if let (Some(body), Some(at)) = (graph.body(wire), cycle[wire]) {
+            let (first, last) = bodies.entry(body).or_insert((at, at));
+            (*first, *last) = ((*first).min(at), (*last).max(at));
+        }
+    }
+    let longest =
+        bodies.into_iter().max_by_key(|(body, (first, last))| (last - first, std::cmp::Reverse(*body)));
+    longest.map(|(body, _)| body)
 }
 
 /// The wires that outputs and accesses depend on.

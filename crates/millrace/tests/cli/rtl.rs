@@ -1,6 +1,8 @@
 //! `millrace rtl`: what it says of the hardware of a program.
 
 use crate::common::millrace;
+use std::fs;
+use std::path::Path;
 
 /// The parser is in ingress, the deparser in egress, and controls where they are applied. The total of each stage is that of its parts.
 #[test]
@@ -33,4 +35,27 @@ fn rtl_tells_what_each_part_takes() {
     }
     let text = millrace(&["rtl", "programs/router.p4"]).out;
     assert!(text.lines().any(|line| line.trim_start().starts_with("parser RouterParser ")), "{text}");
+}
+
+/// Programs in `refused` say in their first line what is asked for, and in their second what is refused and where.
+#[test]
+fn refusals_name_construct_file_and_line() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/refused");
+    let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert!(names.len() >= 13, "{names:?}");
+    for name in names {
+        let program = folder.join(&name).display().to_string();
+        let text = fs::read_to_string(&program).unwrap();
+        let mut lines = text.lines();
+        let mut next = |begin| {
+            lines.next().and_then(|line| line.strip_prefix(begin)).unwrap_or_else(|| panic!("{program}"))
+        };
+        let (asked, refused) = (next("// rtl"), next("// refused: "));
+        let args: Vec<&str> = ["rtl", &program].into_iter().chain(asked.split_whitespace()).collect();
+        let said = millrace(&args);
+        assert_eq!(said.code, 1, "{program}: {}", said.err);
+        let wanted = format!("hardware cannot have {refused}");
+        assert!(said.err.trim_end().ends_with(&wanted), "{program}: {}\nnot: {wanted}", said.err);
+    }
 }

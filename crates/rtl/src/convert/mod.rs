@@ -21,6 +21,7 @@ mod term;
 
 use crate::graph::{Graph, Node, Wire};
 use crate::limits::{MAX_ACCESSES, MAX_BLOCKS, MAX_CELLS, MAX_UNROLL};
+use crate::place::{Place as SourcePlace, block_of};
 use crate::refusal::{Construct, Refusal};
 use crate::stage::{Access, Dataflow, Input, Output, Start, Unit};
 pub(crate) use env::answer_width;
@@ -51,7 +52,7 @@ pub(crate) fn convert(
     let mut converter = Converter::new(program, cfg);
     match converter.run(start, zero).and_then(|()| converter.finish()) {
         Ok(()) => Ok(converter.into_dataflow()),
-        Err(construct) => Err(Refusal::of(program, construct, &converter.part())),
+        Err(construct) => Err(Refusal::at(construct, converter.place())),
     }
 }
 
@@ -133,15 +134,15 @@ impl<'a> Converter<'a> {
                 for (to, cond, env) in self.visit(*block, here)? {
                     match places.get(&to) {
                         Some(place) if *place <= at => {
-                            again = Some(*block);
+                            again = Some(to);
                             next[to].push((cond, env));
                         }
                         _ => paths[to].push((cond, env)),
                     }
                 }
             }
-            let Some(back) = again else { return Ok(()) };
-            self.at = back;
+            let Some(head) = again else { return Ok(()) };
+            self.at = head;
             for block in blocks {
                 paths[*block].append(&mut next[*block]);
             }
@@ -296,21 +297,16 @@ impl<'a> Converter<'a> {
         Ok(())
     }
 
-    /// What the block that is visited is part of, for people.
-    fn part(&self) -> String {
-        let origin = &self.cfg.blocks[self.at].origin;
-        match self.state(origin) {
-            Some((body, state)) => format!("{body}.{state}"),
-            None => origin.clone(),
-        }
+    /// What the block that is visited is part of, and where it stands.
+    fn place(&self) -> SourcePlace {
+        let block = &self.cfg.blocks[self.at];
+        SourcePlace::of_origin(self.program, &block.origin, block.body)
     }
 
     /// The parser and its state that a block comes from.
     fn state(&self, origin: &str) -> Option<(&'a str, &'a str)> {
-        let (body, block) = origin.rsplit_once('.')?;
-        let number: u32 = block.strip_prefix("block")?.parse().ok()?;
-        let body = self.program.bodies.values().find(|other| other.name == body)?;
-        let state = body.blocks.get(BlockId::from_u32(number))?.state.as_ref()?;
+        let (body, block) = block_of(self.program, origin)?;
+        let state = body.blocks[block].state.as_ref()?;
         Some((&body.name, state))
     }
 

@@ -1,7 +1,8 @@
 //! The top of a device: receiving sides, the pipeline that all ports share, sending sides.
 
 use super::again::Tag;
-use super::clones::{Features, check_parser, parser_of, placed, tail_of};
+use super::check::{check_bytes, check_parser, check_program, check_shared, check_stage};
+use super::clones::{Features, parser_of, placed, tail_of};
 use super::control::{Control, Software, quantum_at_start};
 use super::copies::{Copies, Copy, copies};
 use super::facts::{Length, length_use, needed, who_reads_length};
@@ -15,16 +16,14 @@ use super::shape::Shape;
 use super::stages::Placed;
 use super::transmit::{Side, fields, transmit};
 use super::{Counted, DeviceOptions, Reason};
-use crate::assemble::{View, bank_port};
+use crate::assemble::bank_port;
 use crate::driver::Driver;
-use crate::emit::object;
 use crate::hardware::{Hardware, Part, Stage};
 use crate::map::RegisterMap;
 use crate::parts::{Countdown, import, later};
-use crate::refusal::{Construct, Refusal};
-use crate::stage::{Input, Output};
+use crate::refusal::Refusal;
+use crate::stage::Input;
 use crate::tables::TableUnit;
-use millrace_midend::order::{Order, looks_at_queues, may_set};
 use millrace_netlist::blocks::{editor_moves, round_robin_arbiter};
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
 use millrace_pipeline::{Intrinsic, PacketPath, Program, SlotId};
@@ -51,30 +50,31 @@ impl Device {
     /// What devices cannot do of it.
     pub fn new(hardware: &Hardware, options: DeviceOptions) -> Result<Device, Refusal> {
         let program = Arc::clone(&hardware.program);
-        let refuse = |why: String| Refusal::of(&program, Construct::Device(why), "device");
+        let refuse = |why: String| Refusal::of_device(why, None);
         options.check().map_err(refuse)?;
         check_clock(hardware, &options).map_err(refuse)?;
-        check_program(&program, options.queues).map_err(refuse)?;
+        check_program(&program, options.queues)?;
         let stage = |part: Part| {
             let found = hardware.stages.iter().find(|stage| stage.part == part);
             found.ok_or_else(|| refuse(format!("a program without {}", part.name())))
         };
         let (ingress, egress) = (stage(Part::Ingress)?, stage(Part::Egress)?);
         for stage in [ingress, egress] {
-            check_stage(hardware, stage).map_err(refuse)?;
+            check_stage(hardware, stage)?;
         }
-        check_bytes(ingress, egress).map_err(refuse)?;
-        check_shared(hardware, &program).map_err(refuse)?;
+        check_bytes(&program, ingress, egress)?;
+        check_shared(hardware, &program)?;
         let features = Features::of(&program, ingress, egress);
         let parser = parser_of(&hardware.stages, features);
         if let Some(parser) = parser {
-            check_stage(hardware, parser).and_then(|()| check_parser(parser, ingress)).map_err(refuse)?;
+            check_stage(hardware, parser)?;
+            check_parser(&program, parser, ingress)?;
         }
         let whole = whole_frames(&program, ingress, egress);
         let whole = whole.or_else(|| features.cuts.then(|| "what is cloned or cut".to_owned()));
-        let tail = tail_of(&hardware.stages, features).map_err(refuse)?;
+        let tail = tail_of(&program, &hardware.stages, features)?;
         if let Some(tail) = tail {
-            check_stage(hardware, tail).map_err(refuse)?;
+            check_stage(hardware, tail)?;
         }
         let stages = [Some(ingress), Some(egress), parser, tail];
         let compared = stages.into_iter().flatten().map(|stage| match length_use(stage) {
@@ -158,86 +158,6 @@ fn check_clock(hardware: &Hardware, options: &DeviceOptions) -> Result<(), Strin
             options.link.name()
         )),
         _ => Ok(()),
-    }
-}
-
-/// What of a program no device does.
-fn check_program(program: &Program, queues: u32) -> Result<(), String> {
-    if may_set(program, Intrinsic::SendTime) {
-        return Err("packets that wait for a time".to_owned());
-    }
-    if program.deparse_at_ingress && !program.egress.is_empty() {
-        return Err("a parser in egress".to_owned());
-    }
-    if looks_at_queues(program) {
-        return Err("an egress that looks at queues or at the time".to_owned());
-    }
-    // Frames pass egress before their queue: in the order in which they leave it, if a port has one queue.
-    match Order::of(program).egress_waits && queues > 1 {
-        true => {
-            Err("an egress that looks at what earlier packets have left, with more than one queue a port"
-                .to_owned())
-        }
-        false => Ok(()),
-    }
-}
-
-/// What of a stage no device does.
-fn check_stage(hardware: &Hardware, stage: &Stage) -> Result<(), String> {
-    let design = hardware.design(stage, View::InDevice);
-    let top = design.top().map(|top| &design.modules[top]);
-    for (access, ports) in stage.dataflow.accesses.iter().zip(&stage.ports.accesses) {
-        let asks =
-            ports.answer.as_ref().is_some_and(|port| top.is_some_and(|top| top.input_named(port).is_some()));
-        let key = access.unit.object();
-        if asks && !hardware.shared.has(key) {
-            let name = object(&hardware.program, &access.unit);
-            let why = hardware.no_unit(stage, key).map_or("it has no unit".to_owned(), |why| why.to_string());
-            return Err(format!("{} {name}, as {why}", access.unit.kind()));
-        }
-    }
-    for at in needed(stage) {
-        match stage.dataflow.inputs[at].0 {
-            Input::Rest(_) => return Err("a hash or checksum over the payload".to_owned()),
-            Input::Parameters(_) => return Err("a hash whose parameters the control plane sets".to_owned()),
-            _ => {}
-        }
-    }
-    if stage.part == Part::Egress && stage.ports.window > 0 {
-        return Err("an egress that reads the frame".to_owned());
-    }
-    Ok(())
-}
-
-/// Whether new headers and what follows them are whole bytes. Egress goes on where the cursor of ingress has come to.
-fn check_bytes(ingress: &Stage, egress: &Stage) -> Result<(), String> {
-    let whole = |stage: &Stage, output: Output| {
-        let (graph, mut outputs) = (&stage.dataflow.graph, stage.dataflow.outputs.iter());
-        outputs.find(|(of, _)| *of == output).is_none_or(|(_, wire)| graph.zero_bits(*wire) >= 3)
-    };
-    let lengths = whole(ingress, Output::EmittedLength) && whole(egress, Output::EmittedLength);
-    let cursor = whole(ingress, Output::Cursor);
-    let of_egress = cursor || whole(egress, Output::PayloadFrom);
-    match lengths && of_egress && whole(ingress, Output::PayloadFrom) {
-        true => Ok(()),
-        false => Err("headers that are not whole bytes".to_owned()),
-    }
-}
-
-/// Whether each object that frames change has one unit: within its stage, or for ingress and egress together. Other stages, the parser of
-/// clones and what is left of egress after a clone, take each frame that comes, so nothing can keep them apart from others.
-fn check_shared(hardware: &Hardware, program: &Program) -> Result<(), String> {
-    if let Err(refusal) = hardware.check_shared() {
-        return Err(refusal.construct.to_string());
-    }
-    let waits = |number: &usize| matches!(hardware.stages[*number].part, Part::Ingress | Part::Egress);
-    let other = hardware.shared.objects.iter().find(|shared| !shared.stages.iter().all(waits));
-    match other.and_then(|shared| Some((shared, &shared.unit.slots.first()?.unit))) {
-        Some((shared, unit)) => {
-            let stages = hardware.names(&shared.stages).join(" and ");
-            Err(format!("{} {}, which {stages} use", unit.kind(), object(program, unit)))
-        }
-        None => Ok(()),
     }
 }
 

@@ -14,10 +14,12 @@ use super::stages::{From, Placed};
 use crate::groups::{NODES, SESSIONS, SessionWord, session_width};
 use crate::hardware::{Part, Stage};
 use crate::parts::later;
+use crate::place::Place;
+use crate::refusal::Refusal;
 use crate::software_port::PortKind;
-use crate::stage::{Input, ObjectKey, Output};
+use crate::stage::{Input, Output};
 use millrace_netlist::{InstanceId, MemoryId, ModuleBuilder, NodeId, address_width};
-use millrace_pipeline::{Intrinsic, PacketPath, Program, SlotId};
+use millrace_pipeline::{BodyKind, Intrinsic, PacketPath, Program, SlotId};
 use std::collections::BTreeMap;
 
 /// What a device has for frames that are cloned or cut.
@@ -293,19 +295,6 @@ impl Top<'_> {
     }
 }
 
-/// Whether the parser of clones has what a device does not do.
-pub(super) fn check_parser(parser: &Stage, ingress: &Stage) -> Result<(), String> {
-    let mut objects = parser.objects.iter();
-    if let Some(unit) = objects.find(|unit| !matches!(unit.key, ObjectKey::ValueSet(_) | ObjectKey::Hash(_)))
-    {
-        return Err(format!("clones whose parser asks {}", unit.name));
-    }
-    match parser.placed.latency > ingress.placed.latency {
-        true => Err("clones whose parser takes longer than ingress".to_owned()),
-        false => Ok(()),
-    }
-}
-
 /// Cuts a stream of frames at the most bytes that each may have: of the beat of the `stream` at the output of an instance.
 pub(super) fn cut(
     m: &mut ModuleBuilder,
@@ -359,16 +348,22 @@ pub(super) fn parser_of(stages: &[Stage], features: Features) -> Option<&Stage> 
 ///
 /// # Errors
 /// Egress may be cloned before more than one deparser.
-pub(super) fn tail_of(stages: &[Stage], features: Features) -> Result<Option<&Stage>, String> {
+pub(super) fn tail_of<'a>(
+    program: &Program,
+    stages: &'a [Stage],
+    features: Features,
+) -> Result<Option<&'a Stage>, Refusal> {
     if !features.clones_egress {
         return Ok(None);
     }
     let mut tails = stages.iter().filter(|stage| matches!(stage.part, Part::Tail(_)));
-    match (tails.next(), tails.next()) {
-        (Some(tail), None) => Ok(Some(tail)),
-        (None, _) => Err("clones after the deparser of egress".to_owned()),
-        _ => Err("clones in an egress with more than one deparser".to_owned()),
-    }
+    let why = match (tails.next(), tails.next()) {
+        (Some(tail), None) => return Ok(Some(tail)),
+        (None, _) => "clones after the deparser of egress",
+        _ => "clones in an egress with more than one deparser",
+    };
+    let place = Place::of_kind(program, &program.egress, BodyKind::Deparser);
+    Err(Refusal::of_device(why.to_owned(), place))
 }
 
 /// The stages that are there.

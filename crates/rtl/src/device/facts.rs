@@ -3,7 +3,7 @@
 
 use crate::graph::{Binary, Node, Wire};
 use crate::hardware::Stage;
-use crate::refusal::{Construct, Refusal};
+use crate::place::{Place, with_actions};
 use crate::stage::Input;
 use millrace_pipeline::{Block, BodyId, Expr, Inst, Intrinsic, Program, SlotId, SourceKind, Terminator};
 use std::collections::BTreeSet;
@@ -73,28 +73,13 @@ pub(super) fn length_use(stage: &Stage) -> Length {
 
 /// The first part of some bodies that makes use of the length of the packet, with its place, for people.
 pub(super) fn who_reads_length(program: &Program, bodies: &[BodyId]) -> String {
-    let mut all: Vec<BodyId> = bodies.to_vec();
-    let mut at = 0;
-    while let Some(body) = all.get(at).and_then(|body| program.bodies.get(*body)) {
-        at += 1;
-        for block in body.blocks.values() {
-            if let Terminator::Apply { table, .. } = &block.term {
-                let actions = program.tables[*table].actions.iter();
-                let new: Vec<BodyId> = actions
-                    .map(|listed| program.actions[listed.action].body)
-                    .filter(|of| !all.contains(of))
-                    .collect();
-                all.extend(new);
-            }
-        }
-    }
+    let all = with_actions(program, bodies);
     let lengths = length_slots(program, &all);
     for body in all.iter().filter_map(|body| program.bodies.get(*body)) {
         let found = body.blocks.iter().find(|(_, block)| uses_length(block, &lengths));
-        if let Some((number, block)) = found {
-            let state = block.state.clone().unwrap_or_else(|| format!("block{}", number.as_u32()));
-            let part = format!("{}.{state}", body.name);
-            return match Refusal::of(program, Construct::Steps, &part).place {
+        if let Some((number, _)) = found {
+            let Place { part, at } = Place::of_block(program, body, number);
+            return match at {
                 Some((file, line)) => format!("{part} ({file}:{line})"),
                 None => part,
             };

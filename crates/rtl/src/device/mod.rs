@@ -19,6 +19,7 @@
 mod again;
 mod bench;
 mod build;
+mod check;
 mod clones;
 mod clones_of_egress;
 mod control;
