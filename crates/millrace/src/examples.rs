@@ -68,7 +68,7 @@ Examples:
 pub(crate) const RTL: &str = "\
 Examples:
   millrace rtl router.p4
-  millrace rtl router.p4 -o build --period 5000 && verilator --lint-only -Wall build/ingress.sv
+  millrace rtl router.p4 -o build --period 5000 && verilator --lint-only -Wall -y build build/ingress.sv
   millrace rtl router.p4 --device --ports 8 --width 128 -o build";
 
 pub(crate) const CALIBRATE: &str = "\
