@@ -117,8 +117,8 @@ fn text(numbers: &mut Numbers) -> (String, Vec<Vec<String>>) {
         connect(&format!("p{port}.rx"), &inputs[0][0]);
     }
     fed[0] = true;
-    for at in 0..count {
-        for (number, output) in outputs[at].iter().enumerate() {
+    for (at, of_block) in outputs.iter().enumerate() {
+        for (number, output) in of_block.iter().enumerate() {
             // The next block that nothing comes to, or any later one, or a MAC.
             let open = (at + 1..count).find(|next| !fed[*next]).filter(|_| number == 0);
             match open.unwrap_or_else(|| at + 1 + numbers.below(count - at)) {
