@@ -336,7 +336,9 @@ impl<'a> Live<'a> {
                 }
             }
             for (number, bits) in goes_on.iter().enumerate() {
-                for bit in (0..bits.len()).filter(|bit| !bits[*bit]) {
+                // Bits that do not count may come after a chain, too, and as many as there are would walk the same one again.
+                let ends = |bit: &usize| self.registers[number][*bit] && !bits[*bit];
+                for bit in (0..bits.len()).filter(ends) {
                     let (mut at, mut length) = ((number, bit), 1);
                     while let Some(next) = before(at.0, at.1) {
                         (at, length) = (next, length + 1);
