@@ -150,6 +150,9 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
             (designs, stages.iter().map(area).chain(of_shared).collect())
         }
     };
+    for ((part, _), design) in areas.iter().zip(&designs) {
+        hardware.check_design(part, design).map_err(|refusal| Failure::Failed(refusal.to_string()))?;
+    }
     let mut text = match &device {
         Some(device) => format!("{}\n{report}", device.report()),
         None => report.to_string(),

@@ -9,13 +9,13 @@ pub const MAX_NODES: usize = 1 << 23;
 /// Parts of one concatenation.
 pub const MAX_PARTS: usize = MAX_WIDTH as usize;
 /// Input ports, and as many output ports, of a module.
-pub const MAX_PORTS: usize = 1 << 12;
+pub const MAX_PORTS: usize = 1 << 14;
 /// Registers of a module.
 pub const MAX_REGISTERS: usize = 1 << 20;
 /// Memories of a module.
 pub const MAX_MEMORIES: usize = 1 << 14;
 /// Read ports, and as many write ports, of a memory.
-pub const MAX_MEMORY_PORTS: usize = 64;
+pub const MAX_MEMORY_PORTS: usize = 1 << 13;
 /// Bits of one memory: 32 MiB.
 pub const MAX_MEMORY_BITS: u64 = 1 << 28;
 /// Instances in a module.

@@ -15,6 +15,7 @@ use crate::graph::{Binary, Node, Unary, Wire};
 use crate::schedule::Schedule;
 use crate::stage::{Dataflow, Input, Output, Unit};
 use cranelift_entity::{EntityRef, SecondaryMap};
+use millrace_netlist::limits::MAX_PORTS;
 use millrace_netlist::{BinaryOp, Module, ModuleBuilder, NodeId, Place, UnaryOp};
 use millrace_pipeline::{Body, BodyKind, HashId, Program};
 use rustc_hash::FxHashMap;
@@ -44,6 +45,22 @@ pub(crate) struct EarlyPart {
 }
 
 impl Ports {
+    /// How many inputs or outputs there are, where that is more than a module may have, and the first access that has no room for its own.
+    pub(crate) fn excess(&self) -> Option<(usize, Option<usize>)> {
+        let mut inputs = 2 + self.inputs.len();
+        let mut outputs = 1 + self.outputs.len() + self.new_headers.len();
+        let mut first = None;
+        for (number, access) in self.accesses.iter().enumerate() {
+            inputs += access.answer.iter().len();
+            outputs += 1 + access.inputs.len();
+            if inputs.max(outputs) > MAX_PORTS {
+                first = first.or(Some(number));
+            }
+        }
+        let ports = inputs.max(outputs);
+        (ports > MAX_PORTS).then_some((ports, first))
+    }
+
     /// Whether an output is a part of the new headers.
     pub(crate) fn is_early(&self, output: &str) -> bool {
         self.new_headers.iter().any(|part| part.port == output)

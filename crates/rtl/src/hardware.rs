@@ -25,7 +25,7 @@ use cranelift_entity::SecondaryMap;
 use millrace_midend::cfg::flatten;
 use millrace_midend::order::may_set;
 use millrace_midend::{Cancel, Meter, Plan, Step};
-use millrace_netlist::{Design, Module};
+use millrace_netlist::{Design, Module, in_words, verify};
 use millrace_pipeline::*;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
@@ -183,6 +183,11 @@ impl Hardware {
             let placed = schedule(&dataflow, options.period_ps, &options.target.delays())
                 .map_err(|why| too_large(&program, &name, why))?;
             let (pipeline, ports) = emit(&program, &name, &dataflow, &placed);
+            if let Some((found, access)) = ports.excess() {
+                let access = access.map(|access| object(&program, &dataflow.accesses[access].unit));
+                let refusal = Refusal::of(&program, Construct::Ports(found), access.unwrap_or(&name));
+                return Err(Refusal { part: name, ..refusal });
+            }
             stages.push(Stage { part, dataflow, placed, ports, pipeline, objects: Vec::new() });
         }
         let shared = add_objects((&program, &units), &mut stages);
@@ -387,6 +392,15 @@ impl Hardware {
         };
         let refusal = Refusal::of(&self.program, construct, name);
         Err(Refusal { part, ..refusal })
+    }
+
+    /// Whether a design that was made of it is within what the hardware IR allows.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn check_design(&self, part: &str, design: &Design) -> Result<(), Refusal> {
+        verify(design)
+            .map_err(|errors| Refusal::of(&self.program, Construct::Design(in_words(&errors)), part))
     }
 
     /// The names of stages.

@@ -2,6 +2,7 @@
 
 use crate::limits;
 use crate::place::Place;
+use millrace_netlist::limits::MAX_PORTS;
 use millrace_pipeline::Program;
 use std::fmt;
 
@@ -53,6 +54,8 @@ pub enum Construct {
     ParserOfContext,
     /// More accesses to tables and objects than [`limits::MAX_ACCESSES`].
     Accesses,
+    /// More inputs or outputs of a stage than [`MAX_PORTS`].
+    Ports(usize),
     /// The stage takes more cycles than [`limits::MAX_LATENCY`].
     Latency,
     /// More registers than [`limits::MAX_REGISTERS`].
@@ -147,6 +150,11 @@ impl fmt::Display for Construct {
                     limits::MAX_ACCESSES
                 )
             }
+            Construct::Ports(ports) => write!(
+                f,
+                "{ports} inputs or outputs of a stage, for fields that it keeps and for what it asks tables and objects, more than {MAX_PORTS} \
+                 (limit MAX_PORTS)"
+            ),
             Construct::Latency => {
                 write!(f, "more than {} cycles in a stage (limit MAX_LATENCY)", limits::MAX_LATENCY)
             }

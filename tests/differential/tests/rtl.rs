@@ -2,10 +2,11 @@
 
 use millrace_dataplane::{EngineKind, Switch, SwitchConfig, SwitchError};
 use millrace_differential::{
-    compile_path, memory, out_of_steps, packets, program, programs_with_tests, set_up,
+    compile, compile_path, memory, out_of_steps, packets, program, programs_with_tests, set_up,
 };
 use millrace_netlist::{Design, verilog};
 use millrace_pipeline::Program;
+use millrace_pipeline::arbitrary::Rng;
 use millrace_rtl::{Hardware, Options};
 use millrace_stf::{parse, run_on};
 use std::collections::BTreeMap;
@@ -199,4 +200,78 @@ fn yosys_finds_no_latch_and_no_loop() {
         let said = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
         assert!(ran.status.success(), "{}: {said}", path.display());
     }
+}
+
+/// A program for v1model with a header of four bytes and these statements in ingress.
+fn ingress(statements: &str) -> Arc<Program> {
+    compile(
+        "ingress.p4",
+        &format!(
+            "#include <core.p4>\n#include <v1model.p4>\n\
+             header h_t {{ bit<8> a; bit<8> b; bit<8> c; bit<8> d; }}\n\
+             struct headers {{ h_t h; }}\nstruct metadata {{ }}\n\
+             parser P(packet_in p, out headers hdr, inout metadata m, inout standard_metadata_t s) {{\n\
+                 state start {{ p.extract(hdr.h); transition accept; }}\n}}\n\
+             control V(inout headers hdr, inout metadata m) {{ apply {{ }} }}\n\
+             control I(inout headers hdr, inout metadata m, inout standard_metadata_t s) {{\n\
+                 register<bit<8>>(256) r;\n\
+                 apply {{ bit<8> v; s.egress_spec = 1;\n{statements}\n}}\n}}\n\
+             control E(inout headers hdr, inout metadata m, inout standard_metadata_t s) {{ apply {{ }} }}\n\
+             control C(inout headers hdr, inout metadata m) {{ apply {{ }} }}\n\
+             control D(packet_out p, in headers hdr) {{ apply {{ p.emit(hdr); }} }}\n\
+             V1Switch(P(), V(), I(), E(), C(), D()) main;\n"
+        ),
+    )
+}
+
+/// More ports than memories of other programs have: all reads at once and writes after them, alternately, and each in a case of its own.
+#[test]
+fn a_register_is_read_and_written_often() {
+    const TIMES: usize = 80;
+    let all = |statement: &dyn Fn(usize) -> String| (0..TIMES).map(statement).collect::<String>();
+    let programs = [
+        all(&|i| format!("r.read(v, (bit<32>)(hdr.h.a + {i})); hdr.h.b = hdr.h.b ^ v;\n"))
+            + &all(&|i| format!("r.write((bit<32>)(hdr.h.c + 3 * {i}), hdr.h.b + hdr.h.d * {i});\n")),
+        all(&|i| {
+            format!(
+                "r.read(v, (bit<32>)(hdr.h.a + {i})); r.write((bit<32>)(hdr.h.c ^ {i}), v + hdr.h.b); hdr.h.d = v;\n"
+            )
+        }),
+        all(&|i| {
+            format!(
+                "if (hdr.h.a == {i}) {{ r.read(v, (bit<32>)hdr.h.b); r.write((bit<32>)(hdr.h.c + {i}), v + 1); hdr.h.d = v; }}\n"
+            )
+        }),
+    ];
+    for statements in programs {
+        let program = ingress(&statements);
+        let config = |engine| SwitchConfig { engine, ..SwitchConfig::default() };
+        let mut interp = Switch::new(Arc::clone(&program), config(EngineKind::Interp)).unwrap();
+        let mut rtl = Switch::new(Arc::clone(&program), config(EngineKind::Rtl)).unwrap();
+        let mut rng = Rng::new(80);
+        for number in 0..300 {
+            let mut packet: Vec<u8> = (0..60).map(|_| rng.next_u64() as u8).collect();
+            packet[0] %= 100;
+            let wanted = interp.inject(0, &packet, number * 1000);
+            let found = rtl.inject(0, &packet, number * 1000);
+            assert_eq!(wanted, found, "packet {number} {packet:02x?}\n{statements}");
+        }
+        assert_eq!(memory(&interp), memory(&rtl), "{statements}");
+    }
+}
+
+/// As many accesses as a stage may have are within what its module may have; fields of many messages are not.
+#[test]
+fn ports_of_a_stage_have_a_limit_of_their_own() {
+    let made = |statements: String| Hardware::new(ingress(&statements), Options::default());
+    let writes = |n: usize| (0..n).map(|i| format!("if (hdr.h.a == {}) r.write({i}, hdr.h.b);\n", i % 256));
+    let hardware = made(writes(1500).collect()).unwrap();
+    for (part, design) in hardware.designs() {
+        hardware.check_design(&part.name(), &design).unwrap();
+    }
+    let fields = "hdr.h.b, ".repeat(180);
+    let text = "{}".repeat(180);
+    let logs = (0..100).map(|i| format!("if (hdr.h.a == {i}) log_msg(\"{text}\", {{{fields}}});\n"));
+    let refused = made(logs.collect()).unwrap_err().to_string();
+    assert!(refused.contains("(limit MAX_PORTS), in ingress"), "{refused}");
 }
