@@ -120,8 +120,9 @@ pub(crate) const FAMILIES: &[Family] = families! {
     "hardware-messages" |n| ingress("register<bit<32>>(1024) r;", format!("bit<32> e=0xffffffff;bit<32> v=0xffffffff;\n{}", repeat(count(n, 130), |i|
         format!("r.read(v,{i});log_msg(\"v={{}},i={{}},e={{}}\",{{v,(bit<32>){i},e}});assert(v!=0||e!={i});if(v==0&&e==0xffffffff)e={i};\n")))
         + "hdr.h.b=e;");
-    "hardware-messages-of-writes" |n| ingress("register<bit<32>>(1024) r;", repeat(count(n, 130), |i|
-        format!("r.read(m.x,hdr.h.a);if(m.x>{i})hdr.h.b=hdr.h.b+m.x;log_msg(\"x={{}},b={{}}\",{{m.x,hdr.h.b}});r.write(hdr.h.b,m.x+{i});\n")));
+    "hardware-messages-in-sequence" |n| ingress(repeat(16, |i| format!("register<bit<32>>(1024) r{i};\n")),
+        format!("bit<32> e=0xffffffff;bit<32> v=hdr.h.a;\n{}hdr.h.b=e;", repeat(count(n, 180), |i|
+            format!("r{}.read(v,v);log_msg(\"v={{}},e={{}}\",{{v,e}});assert(v!=0||e!={i});if(v==0&&e==0xffffffff)e={i};\n", i % 16))));
     "hardware-random" |n| ingress("", repeat(count(n, 30), |i| format!("random(hdr.h.a,0,hdr.h.b+{i});\n")));
     "hardware-copies" |n| ingress("", repeat(count(n, 100), |i|
         format!("if(hdr.h.a=={i}){{resubmit_preserving_field_list(1);clone_preserving_field_list(CloneType.I2E,{i},1);}}\n")));
