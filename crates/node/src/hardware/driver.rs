@@ -274,8 +274,14 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
     /// # Errors
     /// It does not answer.
     pub(super) fn end(&mut self) -> Result<(), Fault> {
-        let written = std::mem::take(&mut self.written);
-        written.iter().try_for_each(|(block, changed)| self.apply(*block, changed))
+        while let Some((block, changed)) = self.written.pop_first() {
+            if let Err(why) = self.apply(block, &changed) {
+                // It is tried again with the next request.
+                self.written.insert(block, changed);
+                return Err(why);
+            }
+        }
+        Ok(())
     }
 
     /// Reads a register of the node.
