@@ -335,7 +335,7 @@ fn write_hardware(file: &Path, folder: &Path, (args, is_json): (&RunNode, bool))
 fn block_of(path: &str) -> String {
     let names: Vec<&str> = path.split('.').collect();
     match names.as_slice() {
-        ["blocks", "merge", _, _, ..] | ["blocks"] => "streams between blocks".to_owned(),
+        ["blocks", "merge" | "between", _, _, ..] | ["blocks"] => "streams between blocks".to_owned(),
         ["blocks", block, ..] => format!("block {block}"),
         _ => "registers and bus".to_owned(),
     }
@@ -478,5 +478,26 @@ fn show_map(map: &[Register], is_json: bool) {
     for register in map {
         let access = if register.writable { "rw" } else { "r" };
         say_line(format_args!("{:08x} {} {access:2} {}", register.address, register.words, register.name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_belong_to_blocks_streams_or_registers() {
+        for (path, part) in [
+            ("blocks.forward", "block forward"),
+            ("blocks.p0.receive.count", "block p0"),
+            ("blocks.merge.queue1.0.1", "streams between blocks"),
+            ("blocks.between.forward.0", "streams between blocks"),
+            ("blocks.between", "block between"),
+            ("blocks", "streams between blocks"),
+            ("control.slave", "registers and bus"),
+            ("", "registers and bus"),
+        ] {
+            assert_eq!(block_of(path), part, "{path}");
+        }
     }
 }
