@@ -436,19 +436,15 @@ impl Owner {
             return refused(tag, 0, fault);
         }
         self.device.begin();
-        let (mut done, mut failed) = (0, None);
-        for (address, word) in writes {
-            match self.device.write(*address, *word) {
-                Ok(()) => done += 1,
-                Err(fault) => {
-                    failed = Some(fault);
-                    break;
-                }
-            }
-        }
-        match failed.or(self.device.end().err()) {
-            Some(fault) => refused(tag, done, fault),
-            None => ToHost::Done { tag },
+        let mut done = 0;
+        let written = writes.iter().try_for_each(|(address, word)| {
+            self.device.write(*address, *word)?;
+            done += 1;
+            Ok(())
+        });
+        match written.and(self.device.end()) {
+            Ok(()) => ToHost::Done { tag },
+            Err(fault) => refused(tag, done, fault),
         }
     }
 

@@ -117,8 +117,14 @@ impl SoftwarePort {
         format!("{}.{what}", self.object)
     }
 
+    /// What software gives to the unit.
+    pub fn given(&self) -> impl Iterator<Item = &'static str> {
+        let written = ["write_enable", "write_address", "write_data"].into_iter().filter(|_| self.writable);
+        written.chain(["read_enable", "read_address"].into_iter().filter(|_| self.readable))
+    }
+
     /// Adds the inputs of writes to a module: enable, address, data.
-    pub(crate) fn write_inputs(&self, m: &mut ModuleBuilder) -> [NodeId; 3] {
+    pub fn write_inputs(&self, m: &mut ModuleBuilder) -> [NodeId; 3] {
         let enable = m.input(&self.port("write_enable"), 1);
         let address = m.input(&self.port("write_address"), self.address_width());
         let data = m.input(&self.port("write_data"), self.width);
@@ -126,14 +132,14 @@ impl SoftwarePort {
     }
 
     /// Adds the inputs of reads to a module: enable, address.
-    pub(crate) fn read_inputs(&self, m: &mut ModuleBuilder) -> [NodeId; 2] {
+    pub fn read_inputs(&self, m: &mut ModuleBuilder) -> [NodeId; 2] {
         let enable = m.input(&self.port("read_enable"), 1);
         let address = m.input(&self.port("read_address"), self.address_width());
         [enable, address]
     }
 
     /// Adds the output of reads to a module, of data that are there [`READ_LATENCY`] cycles after the request.
-    pub(crate) fn read_output(&self, m: &mut ModuleBuilder, data: NodeId) -> OutputId {
+    pub fn read_output(&self, m: &mut ModuleBuilder, data: NodeId) -> OutputId {
         m.output(&self.port("read_data"), data)
     }
 }

@@ -1,4 +1,5 @@
-//! Gates in lookup tables: how many there are, by who has a gate. A table is of who has the gate whose value it gives, whichever gates are in it.
+//! Gates in lookup tables: how many there are, by the owners of gates. A table belongs to the owner of the gate whose value it gives,
+//! whichever other gates are in it.
 //!
 //! From inputs to outputs, each gate takes into its own table what makes its inputs, if nothing else needs that and the inputs of all of it
 //! are not too many. What has many inputs is packed, the largest parts first, as many as fit. A choice between two tables is a

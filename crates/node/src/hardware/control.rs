@@ -58,28 +58,29 @@ pub(super) fn with_registers(
     let control = m.instance(design, control, "control");
     let inner = m.instance(design, blocks, "blocks");
     connect_bus(&mut m, design, map, control);
-    let of_units: Vec<String> =
-        reached.units.iter().flat_map(|port| wires(port).map(|what| port.port(what))).collect();
+    let wires = |port: &SoftwarePort| -> Vec<String> {
+        port.given().chain(["read_data"]).map(|what| port.port(what)).collect()
+    };
+    let of_units: Vec<String> = reached.units.iter().flat_map(wires).collect();
     let mut settings = Vec::new();
     for (name, width) in &reached.settings {
         let (register, value) = m.register(name, *width, Some(0));
         m.connect(inner, name, value);
         settings.push((register, value));
     }
-    let mut shown = Vec::new();
-    for name in &reached.shown {
-        shown.push(m.output_of(inner, name));
-    }
+    let shown: Vec<NodeId> = reached.shown.iter().map(|name| m.output_of(inner, name)).collect();
     for port in &map.ports {
         match port.kind {
             PortKind::Settings => connect_settings(&mut m, control, port, &settings),
             PortKind::Counts => connect_reads(&mut m, control, port, &shown),
             _ => {
-                for what in wires(port) {
-                    let name = port.port(what);
-                    let (from, to) = if what == "read_data" { (inner, control) } else { (control, inner) };
-                    let value = m.output_of(from, &name);
-                    m.connect(to, &name, value);
+                for what in port.given() {
+                    let value = m.output_of(control, &port.port(what));
+                    m.connect(inner, &port.port(what), value);
+                }
+                if port.readable {
+                    let data = m.output_of(inner, &port.port("read_data"));
+                    m.connect(control, &port.port("read_data"), data);
                 }
             }
         }
@@ -101,11 +102,4 @@ pub(super) fn with_registers(
     }
     let top = design.add(m.finish());
     design.top = top.into();
-}
-
-/// The wires between a port of software and a unit.
-fn wires(port: &SoftwarePort) -> impl Iterator<Item = &'static str> {
-    let written = ["write_enable", "write_address", "write_data"].into_iter().filter(|_| port.writable);
-    let read = ["read_enable", "read_address", "read_data"].into_iter().filter(|_| port.readable);
-    written.chain(read)
 }

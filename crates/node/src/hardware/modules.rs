@@ -243,9 +243,7 @@ pub(super) fn tcam(design: &mut Design, entries: u32) -> ModuleId {
     let output = m.output_stream("m", shape());
     let bits = address_width(entries);
     let [own, shows] = tcam_ports("", entries);
-    let [enable, address, word] = ["write_enable", "write_address", "write_data"].map(|what| own.port(what));
-    let (enable, word) = (m.input(&enable, 1), m.input(&word, own.width));
-    let address = m.input(&address, own.address_width());
+    let [enable, address, word] = own.write_inputs(&mut m);
     let which = m.slice(address, WITHIN, own.address_width() - WITHIN);
     let address = m.slice(address, 0, WITHIN);
     let writes = |m: &mut ModuleBuilder, memory: u32| {
@@ -300,13 +298,12 @@ pub(super) fn tcam(design: &mut Design, entries: u32) -> ModuleId {
     let counted = m.add_number(count, 1);
     let hits = m.and(at[3], hit);
     m.write(counts, hits, from, counted);
-    let asked = m.input(&shows.port("read_enable"), 1);
-    let count_of = m.input(&shows.port("read_address"), shows.address_width());
+    let [asked, count_of] = shows.read_inputs(&mut m);
     let mut shown = m.read_clocked(counts, count_of, Some(asked));
     for cycle in 2..=READ_LATENCY {
         shown = m.delayed(&format!("shown{cycle}"), shown, None);
     }
-    m.output(&shows.port("read_data"), shown);
+    shows.read_output(&mut m, shown);
     let missed = m.not(hit);
     let missed = m.and(at[3], missed);
     counter(&mut m, "misses", missed);

@@ -328,22 +328,19 @@ impl Building<'_> {
     fn unit(&mut self, instance: InstanceId, (name, size): (&str, u32)) {
         let own = tcam_ports("", size);
         for (of, port) in own.iter().zip(tcam_ports(&format!("{name}."), size)) {
-            let inputs: &[&str] = match of.writable {
-                true => &["write_enable", "write_address", "write_data"],
-                false => &["read_enable", "read_address"],
-            };
-            for what in inputs {
-                let width = match *what {
-                    "write_data" => of.width,
-                    "write_address" | "read_address" => of.address_width(),
-                    _ => 1,
-                };
-                let value = self.m.input(&port.port(what), width);
+            let mut inputs = Vec::new();
+            if port.writable {
+                inputs.extend(port.write_inputs(&mut self.m));
+            }
+            if port.readable {
+                inputs.extend(port.read_inputs(&mut self.m));
+            }
+            for (what, value) in of.given().zip(inputs) {
                 self.m.connect(instance, &of.port(what), value);
             }
-            if of.readable {
+            if port.readable {
                 let data = self.m.output_of(instance, &of.port("read_data"));
-                self.m.output(&port.port("read_data"), data);
+                port.read_output(&mut self.m, data);
             }
             self.reached.units.push(port);
         }

@@ -283,14 +283,7 @@ fn connect_holders(
     let mut pending = None;
     for (at, (instance, name)) in holders.iter().enumerate() {
         let own = SoftwarePort { object: (*name).to_owned(), ..port.clone() };
-        let mut given = Vec::new();
-        if port.writable {
-            given.extend(["write_enable", "write_address", "write_data"]);
-        }
-        if port.readable {
-            given.extend(["read_enable", "read_address"]);
-        }
-        for what in given {
+        for what in port.given() {
             let value = m.output_of(control, &port.port(what));
             m.connect(*instance, &own.port(what), value);
         }
