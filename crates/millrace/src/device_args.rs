@@ -111,6 +111,7 @@ impl DeviceArgs {
             queues: self.queues.unwrap_or(usual.queues),
             depth: self.depth.unwrap_or(held),
             bus,
+            user: usual.user,
         }
     }
 

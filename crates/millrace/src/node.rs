@@ -13,10 +13,10 @@ use clap::{Args, Subcommand};
 use millrace_link::{Client, Device, Mapped};
 use millrace_listen::{Address, LINK};
 use millrace_netlist::verilog;
-use millrace_node::hardware::{HardwareDevice, MappedDevice, Top};
+use millrace_node::hardware::{HardwareDevice, MappedDevice, Programs, Top};
 use millrace_node::limits::MAX_PROGRAM;
 use millrace_node::{Graph, Kind, Mapped as Register, NodeFile, Ports, Round, Shared, SharedMemory, map};
-use millrace_rtl::map::Bus;
+use millrace_rtl::map::{Bus, RegisterMap};
 use millrace_rtl::{AreaReport, Target, build_files};
 use millrace_syntax::read_text;
 use serde_json::{Map, Value, json};
@@ -83,12 +83,13 @@ enum What {
         /// The device
         #[arg(value_name = "DEVICE")]
         device: String,
-        /// Its registers, if it is on a board and not simulated: a device of UIO, as /dev/uio0
-        #[arg(long, value_name = "PATH")]
-        uio: Option<PathBuf>,
-        /// Which of the maps of that
-        #[arg(long, value_name = "N", default_value_t = 0, requires = "uio")]
-        map: u32,
+        /// Its registers, if it is on a board and not simulated: a device of UIO, as /dev/uio0; of a program that is part of it,
+        /// BLOCK=/dev/uio1
+        #[arg(long, value_name = "[BLOCK=]PATH", value_parser = of_block)]
+        uio: Vec<OfBlock>,
+        /// Which of the maps of that, the first if not given
+        #[arg(long, value_name = "[BLOCK=]N", value_parser = of_block, requires = "uio")]
+        map: Vec<OfBlock>,
         /// Where to listen
         #[arg(long, value_name = "ADDR|PORT", default_value = "127.0.0.1:9561")]
         listen: Address,
@@ -155,6 +156,17 @@ fn attachment(text: &str) -> Result<(String, String), String> {
     Ok((mac.to_owned(), to.to_owned()))
 }
 
+/// What is said of the registers of the node, or of a block.
+type OfBlock = (Option<String>, String);
+
+/// `/dev/uio0`, `nat=/dev/uio1`. What is before the first `=` is a block, if it may be the name of one.
+fn of_block(text: &str) -> Result<OfBlock, String> {
+    match text.split_once('=').filter(|(block, _)| !block.contains(['/', '.'])) {
+        Some((block, value)) => Ok((Some(block.to_owned()), value.to_owned())),
+        None => Ok((None, text.to_owned())),
+    }
+}
+
 /// `board=127.0.0.1:9561`.
 fn place(text: &str) -> Result<(String, Address), String> {
     let (device, at) =
@@ -172,8 +184,8 @@ pub(crate) fn node(args: &NodeCommand) -> Result<(), Failure> {
         (None, None) => Err(Failure::Usage("FILE is missing: the file of a node".into())),
         (Some(What::Check { file }), _) => check(file, args.json),
         (Some(What::Serve { file, device, uio, map, listen, link_allow_remote }), _) => {
-            let mapped = uio.as_ref().map(|path| (path.as_path(), *map));
-            let device = hardware(&load(file, args.json)?, device, mapped)?;
+            let node = load(file, args.json)?;
+            let device = hardware(&node, (device, file), (uio, map))?;
             link::wait(link::serve(device, listen, *link_allow_remote)?, args.json)
         }
         (Some(What::Memory { file, memory, listen, link_allow_remote }), _) => {
@@ -204,12 +216,15 @@ fn load(file: &Path, is_json: bool) -> Result<NodeFile, Failure> {
     })
 }
 
-/// The blocks of a node; the files that it names are next to its own.
+/// Reads the files that a node names: they are next to its own.
+fn open(file: &Path) -> impl FnMut(&Path) -> Result<String, String> {
+    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+    move |path: &Path| read_text(&folder.join(path), MAX_PROGRAM).map_err(|error| error.to_string())
+}
+
+/// The blocks of a node.
 fn graph(node: &NodeFile, file: &Path) -> Result<Graph, Failure> {
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let mut open =
-        |path: &Path| read_text(&folder.join(path), MAX_PROGRAM).map_err(|error| error.to_string());
-    Graph::new(node, &mut open).map_err(|error| Failure::Failed(error.to_string()))
+    Graph::new(node, &mut open(file)).map_err(|error| Failure::Failed(error.to_string()))
 }
 
 fn check(file: &Path, is_json: bool) -> Result<(), Failure> {
@@ -284,41 +299,84 @@ fn named<'n>(what: &str, mut all: impl Iterator<Item = &'n str>, name: &str) -> 
     found.ok_or_else(|| Failure::Failed(format!("there is no {what} `{}`", name.escape_debug())))
 }
 
-/// The hardware of a device, by the registers of such a map of UIO, or simulated.
-fn hardware(node: &NodeFile, name: &str, mapped: Option<(&Path, u32)>) -> Result<Box<dyn Device>, Failure> {
+/// The hardware of a device, by registers that UIO maps, or simulated.
+fn hardware(
+    node: &NodeFile,
+    (name, file): (&str, &Path),
+    (uio, maps): (&[OfBlock], &[OfBlock]),
+) -> Result<Box<dyn Device>, Failure> {
     let failed = |why: &dyn std::fmt::Display| Failure::Failed(why.to_string());
-    let top = Top::new(node, device_named(node, name)?, Bus::Axi4Lite).map_err(|error| failed(&error))?;
-    let top = top.ok_or_else(|| {
-        Failure::Failed(format!("no block of `{name}` is in hardware, or all that are run programs"))
-    })?;
-    match mapped {
-        None => Ok(Box::new(HardwareDevice::new(node, &top).map_err(Failure::Failed)?)),
-        Some((path, map)) => {
-            let registers = Mapped::open(path, map).map_err(|why| failed(&why))?;
-            let device = MappedDevice::new(node, &top, Box::new(registers));
-            Ok(Box::new(device.map_err(|why| Failure::failed(path.display(), why))?))
-        }
+    let made_for = (Bus::Axi4Lite, Target::default());
+    let programs = Programs::of(node, made_for, &mut open(file)).map_err(|why| failed(&why))?;
+    let top =
+        Top::new(node, &programs, device_named(node, name)?, Bus::Axi4Lite).map_err(|why| failed(&why))?;
+    let top =
+        top.ok_or_else(|| Failure::Failed(format!("no block of `{name}` is part of a design in hardware")))?;
+    if uio.is_empty() {
+        return Ok(Box::new(HardwareDevice::new(node, &top).map_err(Failure::Failed)?));
     }
+    let blocks: Vec<Option<&str>> = std::iter::once(None)
+        .chain(top.programs.iter().map(|part| Some(node.blocks[part.block()].name.as_str())))
+        .collect();
+    if let Some((Some(other), _)) =
+        uio.iter().chain(maps).find(|(block, _)| !blocks.contains(&block.as_deref()))
+    {
+        let other = other.escape_debug();
+        return Err(Failure::Failed(format!(
+            "`{other}` is no program that is part of the hardware of `{name}`"
+        )));
+    }
+    let mut opened = blocks.iter().map(|block| mapped(*block, uio, maps));
+    let registers = opened.next().unwrap_or_else(|| unreachable!("the node has registers"))?;
+    let device = MappedDevice::new(node, &top, registers, opened.collect::<Result<_, _>>()?);
+    Ok(Box::new(device.map_err(|why| failed(&why))?))
+}
+
+/// The registers of the node, or of a block, by UIO.
+fn mapped(block: Option<&str>, uio: &[OfBlock], maps: &[OfBlock]) -> Result<Box<dyn Device>, Failure> {
+    let of = |all: &'_ [OfBlock]| {
+        all.iter().find(|(of, _)| of.as_deref() == block).map(|(_, value)| value.clone())
+    };
+    let path = of(uio).ok_or_else(|| match block {
+        Some(block) => {
+            Failure::Usage(format!("the registers of the program `{block}` are missing: --uio {block}=PATH"))
+        }
+        None => Failure::Usage("the registers of the node are missing: --uio PATH".to_owned()),
+    })?;
+    let map = of(maps).map_or(Ok(0), |number| {
+        number
+            .parse()
+            .map_err(|_| Failure::Usage(format!("`{}` is no number of a map", number.escape_debug())))
+    })?;
+    let registers = Mapped::open(Path::new(&path), map).map_err(|why| Failure::failed(&path, why))?;
+    Ok(Box::new(registers))
 }
 
 /// The designs of the blocks in hardware, a file for each module, with their registers and what tools need.
 fn write_hardware(file: &Path, folder: &Path, (args, is_json): (&RunNode, bool)) -> Result<(), Failure> {
     let node = load(file, is_json)?;
     let bus = args.bus.map_or(Bus::Axi4Lite, BusKind::bus);
-    let tops = Top::all(&node, bus).map_err(|error| Failure::Failed(error.to_string()))?;
+    let failed = |why: &dyn std::fmt::Display| Failure::Failed(why.to_string());
+    let target = args.target.target();
+    let programs = Programs::of(&node, (bus, target), &mut open(file)).map_err(|why| failed(&why))?;
+    let tops = Top::all(&node, &programs, bus).map_err(|why| failed(&why))?;
     if tops.is_empty() {
-        return Err(Failure::Failed(
-            "no block of the node is in hardware, or all that are run programs".into(),
-        ));
+        return Err(Failure::Failed("no block of the node is part of a design in hardware".into()));
+    }
+    for (block, why) in programs.alone() {
+        note_line(format_args!("block `{}` is no part of the design: {why}", node.blocks[block].name));
     }
     let (mut written, is_one) = (Vec::new(), tops.len() == 1);
     for mut top in tops {
         let device = &node.devices[top.device].name;
         let folder = if is_one { folder.to_owned() } else { folder.join(device) };
-        let target = args.target.target();
         let area = AreaReport::of(&top.design, target.fabric(), |owner| block_of(&owner.instance));
         target.suit(&mut top.design);
         let (name, files) = write_design(&top, &folder, target)?;
+        for part in &top.programs {
+            let folder = folder.join(&node.blocks[part.block()].name);
+            write_registers_of(part.device().register_map(), &folder)?;
+        }
         if !is_json {
             say_line(format_args!("{files} modules in {}, the top is {name}", folder.display()));
             area.to_string().lines().for_each(say_line);
@@ -348,10 +406,20 @@ fn write_design(top: &Top, folder: &Path, target: Target) -> Result<(String, usi
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).map_err(failed);
     let files = verilog::print(&top.design);
     files.iter().try_for_each(|file| write(&file.file_name(), &file.text))?;
-    registers::files(&top.map).iter().try_for_each(|(name, text)| write(name, text))?;
+    write_registers_of(&top.map, folder)?;
     let build = build_files(target, &files, top.link.period_ps());
     build.iter().try_for_each(|file| write(&file.name, &file.text))?;
     Ok((files.last().map_or_else(String::new, |file| file.module.clone()), files.len()))
+}
+
+/// A register map as a document, a C header and JSON.
+fn write_registers_of(map: &RegisterMap, folder: &Path) -> Result<(), Failure> {
+    let failed = |error| Failure::failed(format_args!("cannot write to {}", folder.display()), error);
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    registers::files(map)
+        .iter()
+        .try_for_each(|(name, text)| std::fs::write(folder.join(name), text))
+        .map_err(failed)
 }
 
 fn connect(to: &To) -> Result<Client, Failure> {

@@ -4,7 +4,7 @@
 //! buffers, or are gone. [`Graph::turn`] then has queues give frames to who asks, and managers answer.
 
 use crate::blocks::*;
-use crate::hardware::{Far, NoHardware, Top};
+use crate::hardware::{Far, NoHardware, Programs, Top};
 use crate::interface::Item;
 use crate::lease::SharedMemory;
 use crate::limits::{MAX_PASSES, MAX_TURN};
@@ -12,6 +12,7 @@ use crate::model::*;
 use crate::registers::{UNCONNECTED, WINDOW_WORDS, place};
 use millrace_dataplane::EngineKind;
 use millrace_link::Server;
+use millrace_rtl::Target;
 use millrace_rtl::map::Bus;
 use std::fmt;
 
@@ -94,14 +95,16 @@ impl Graph {
     /// A block cannot be made.
     pub fn new(node: &NodeFile, load: Load<'_>) -> Result<Graph, GraphError> {
         let (places, memories) = memories(node)?;
+        let programs = Programs::of(node, (Bus::Axi4Lite, Target::default()), load)
+            .map_err(|why| GraphError { block: why.block, why: why.why })?;
         let mut blocks = Vec::new();
-        for spec in &node.blocks {
-            let made = Block::new(spec, &places, load);
+        for (number, spec) in node.blocks.iter().enumerate() {
+            let made = Block::new(spec, programs.get(number).is_some(), &places, load);
             blocks.push(made.map_err(|why| GraphError { block: spec.name.clone(), why: why.to_string() })?);
         }
         let of_hardware = |why: NoHardware| GraphError { block: why.block, why: why.why };
         let mut fars = Vec::new();
-        for top in Top::all(node, Bus::Axi4Lite).map_err(of_hardware)? {
+        for top in Top::all(node, &programs, Bus::Axi4Lite).map_err(of_hardware)? {
             let failed = |why| GraphError { block: node.blocks[top.blocks[0]].name.clone(), why };
             fars.push(Far::new(node, &top).map_err(failed)?);
         }
@@ -140,7 +143,7 @@ impl Graph {
                 true
             }
             Some(Block::FarMac(_)) => {
-                let came = self.far(mac).map(|far| far.come(mac, frame));
+                let came = self.far(mac).map(|far| far.come(mac, frame, now_ns));
                 self.leave(came.unwrap_or_default(), now_ns);
                 true
             }
@@ -336,7 +339,7 @@ impl Graph {
                 return;
             }
             if let Block::Far(_) | Block::FarMac(_) | Block::FarManager(_) = self.blocks[to.block] {
-                let came = self.deliver(to, &item);
+                let came = self.deliver(to, &item, now_ns);
                 under_way.extend(came.into_iter().rev());
                 continue;
             }
@@ -371,13 +374,13 @@ impl Graph {
     }
 
     /// A frame goes to the hardware; what leaves it by itself.
-    fn deliver(&mut self, to: End, item: &Item) -> Vec<(End, Item)> {
+    fn deliver(&mut self, to: End, item: &Item, now_ns: u64) -> Vec<(End, Item)> {
         // A stream has no frames without a beat.
         if item.bytes.is_empty() {
             self.counts.link_lost += 1;
             return Vec::new();
         }
-        self.far(to.block).map_or_else(Vec::new, |far| far.deliver(to, item))
+        self.far(to.block).map_or_else(Vec::new, |far| far.deliver(to, item, now_ns))
     }
 
     /// The next frame of a block in hardware whose output is asked.
@@ -447,7 +450,7 @@ impl Graph {
         if let Block::Mac(mac) = &mut self.blocks[mac] {
             mac.send(item.bytes);
         } else {
-            let came = self.deliver(End { block: mac, port: 0 }, &item);
+            let came = self.deliver(End { block: mac, port: 0 }, &item, now_ns);
             self.leave(came, now_ns);
         }
         true
@@ -509,8 +512,9 @@ impl Graph {
 }
 
 impl Block {
-    fn new(spec: &BlockSpec, memories: &[Place], load: Load<'_>) -> Result<Block, NoProgram> {
-        if let (Kind::P4(program), Placement::Hardware) = (&spec.kind, spec.placement) {
+    /// `is_part`: its program is part of the design of a device.
+    fn new(spec: &BlockSpec, is_part: bool, memories: &[Place], load: Load<'_>) -> Result<Block, NoProgram> {
+        if let (Kind::P4(program), Placement::Hardware, false) = (&spec.kind, spec.placement, is_part) {
             return Ok(Block::P4(Box::new(Program::in_hardware(program, load)?)));
         }
         if spec.placement == Placement::Hardware {

@@ -190,6 +190,8 @@ pub struct ProgramSpec {
     pub software: Vec<String>,
     /// Registers that it shares with programs of other devices.
     pub shared: Option<SharedSpec>,
+    /// Bytes of its longest frame, in hardware.
+    pub longest: u32,
 }
 
 /// How much a queue holds.

@@ -1,7 +1,7 @@
 //! The switch by octets of the repository, placed in software, in hardware, and split in several places: the same frames in the same order,
 //! and the same counters.
 
-use millrace_node::hardware::Top;
+use millrace_node::hardware::{Programs, Top};
 use millrace_node::{Graph, Mapped, NodeFile, map};
 use millrace_rtl::map::Bus;
 use std::path::Path;
@@ -199,7 +199,7 @@ fn a_whole_node_in_hardware_does_the_same() {
 
 #[test]
 fn what_cannot_be_hardware_is_refused() {
-    let why = Top::new(&file(&["queue0"]), 0, Bus::Axi4Lite).unwrap_err();
+    let why = Top::new(&file(&["queue0"]), &Programs::default(), 0, Bus::Axi4Lite).unwrap_err();
     assert_eq!(why.to_string(), "block `serve0`: a scheduler and its queue `queue0` are in one place");
     let mut mixed = file(&["ports"]);
     for block in &mut mixed.blocks {
@@ -209,7 +209,7 @@ fn what_cannot_be_hardware_is_refused() {
             mac.link = millrace_node::MacLink::Gmii;
         }
     }
-    let why = Top::new(&mixed, 0, Bus::Axi4Lite).unwrap_err();
+    let why = Top::new(&mixed, &Programs::default(), 0, Bus::Axi4Lite).unwrap_err();
     assert_eq!(why.to_string(), "block `p1`: its link is gmii, that of `p0` xgmii: a design has one clock");
     let mut large = file(&["send"]);
     for block in &mut large.blocks {
@@ -217,8 +217,13 @@ fn what_cannot_be_hardware_is_refused() {
             queue.bytes = 1 << 20;
         }
     }
-    assert!(Top::new(&large, 0, Bus::Axi4Lite).unwrap_err().why.contains("MAX_HARDWARE_BYTES"));
-    assert!(Top::new(&file(&[]), 0, Bus::Axi4Lite).unwrap().is_none());
+    assert!(
+        Top::new(&large, &Programs::default(), 0, Bus::Axi4Lite)
+            .unwrap_err()
+            .why
+            .contains("MAX_HARDWARE_BYTES")
+    );
+    assert!(Top::new(&file(&[]), &Programs::default(), 0, Bus::Axi4Lite).unwrap().is_none());
 }
 
 /// Verilator has nothing to say about the design; says so if there is no Verilator.
@@ -229,7 +234,9 @@ fn verilator_has_nothing_to_say() {
         println!("skipped, there is no verilator (Debian: verilator)");
         return;
     }
-    let top = Top::new(&file(&["ports", "decide", "send", "answer"]), 0, Bus::Axi4Lite).unwrap().unwrap();
+    let top = Top::new(&file(&["ports", "decide", "send", "answer"]), &Programs::default(), 0, Bus::Axi4Lite)
+        .unwrap()
+        .unwrap();
     let folder = std::env::temp_dir().join(format!("millrace-node-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let printed = millrace_netlist::verilog::print(&top.design);

@@ -3,7 +3,7 @@
 
 use millrace_link::{Device, Event, Fault, Shape};
 use millrace_netlist::{SignalId, Simulator};
-use millrace_node::hardware::{HardwareDevice, MappedDevice, Top};
+use millrace_node::hardware::{HardwareDevice, MappedDevice, Programs, Top};
 use millrace_node::{Graph, MacLink, Mapped, NodeFile, map};
 use millrace_rtl::device::Link;
 use millrace_rtl::device::wire::Wire;
@@ -174,10 +174,11 @@ const CHANGES: [(&str, u32); 8] = [
 fn compare(link: MacLink, bus: Bus) -> (Top, Board) {
     let (node, plain) = (file(link, "hardware"), file(link, "software"));
     let (mut software, map) = (graph(&plain), map(&node));
-    let top = Top::new(&node, 0, bus).unwrap().unwrap();
+    let top = Top::new(&node, &Programs::default(), 0, bus).unwrap().unwrap();
     let of_wire = if link == MacLink::Gmii { Link::Gmii } else { Link::Xgmii };
     let board = Arc::new(Mutex::new(Board::new(&top, of_wire)));
-    let open = || MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board)))).unwrap();
+    let open =
+        || MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board))), Vec::new()).unwrap();
     let mut device = open();
     for part in 0..2 {
         let frames = frames(20 * part, 16);
@@ -246,9 +247,10 @@ fn verilator_does_the_same() {
 #[test]
 fn frames_meet_a_table_before_or_after_a_write() {
     let node = file(MacLink::Xgmii, "hardware");
-    let top = Top::new(&node, 0, Bus::Axi4Lite).unwrap().unwrap();
+    let top = Top::new(&node, &Programs::default(), 0, Bus::Axi4Lite).unwrap().unwrap();
     let board = Arc::new(Mutex::new(Board::new(&top, Link::Xgmii)));
-    let open = || MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board)))).unwrap();
+    let open =
+        || MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board))), Vec::new()).unwrap();
     let (mut device, of) = (open(), map(&node));
     let address = |name: &str| of.iter().find(|of| of.name == name).unwrap().address;
     board.lock().unwrap().paced = Some(0);
@@ -298,9 +300,10 @@ fn frames_meet_a_table_before_or_after_a_write() {
 #[test]
 fn a_request_changes_a_table_once() {
     let node = file(MacLink::Xgmii, "hardware");
-    let top = Top::new(&node, 0, Bus::Axi4Lite).unwrap().unwrap();
+    let top = Top::new(&node, &Programs::default(), 0, Bus::Axi4Lite).unwrap().unwrap();
     let board = Arc::new(Mutex::new(Board::new(&top, Link::Xgmii)));
-    let mut device = MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board)))).unwrap();
+    let mut device =
+        MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board))), Vec::new()).unwrap();
     let of = map(&node);
     let address = |name: &str| of.iter().find(|of| of.name == name).unwrap().address;
     let mut cycles = |times: u32| {
@@ -322,9 +325,10 @@ fn a_request_changes_a_table_once() {
 #[test]
 fn both_halves_of_a_number_are_of_one_moment() {
     let node = file(MacLink::Xgmii, "hardware");
-    let top = Top::new(&node, 0, Bus::Axi4Lite).unwrap().unwrap();
+    let top = Top::new(&node, &Programs::default(), 0, Bus::Axi4Lite).unwrap().unwrap();
     let board = Arc::new(Mutex::new(Board::new(&top, Link::Xgmii)));
-    let mut device = MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board)))).unwrap();
+    let mut device =
+        MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board))), Vec::new()).unwrap();
     let address = map(&node).iter().find(|of| of.name == "p0.rx.frames").unwrap().address;
     device.begin();
     assert_eq!(device.read(address), Ok(0));
@@ -363,7 +367,7 @@ fn loops_are_hardware_where_frames_get_in() {
     );
     let top = |text: &str| {
         let node = NodeFile::parse("node.toml", text).unwrap_or_else(|why| panic!("{}", why.render(false)));
-        Top::new(&node, 0, Bus::Axi4Lite).map(Option::unwrap)
+        Top::new(&node, &Programs::default(), 0, Bus::Axi4Lite).map(Option::unwrap)
     };
     let why = top(&closed).unwrap_err().to_string();
     let wanted = "block `other`: what comes in has left by it, without a queue or another way in: no frame ever gets there";
@@ -376,9 +380,10 @@ fn loops_are_hardware_where_frames_get_in() {
 #[test]
 fn other_boards_are_refused() {
     let node = file(MacLink::Xgmii, "hardware");
-    let top = Top::new(&node, 0, Bus::Axi4Lite).unwrap().unwrap();
-    let refused =
-        |top: &Top, board: Box<dyn Device>| MappedDevice::new(&node, top, board).unwrap_err().to_string();
+    let top = Top::new(&node, &Programs::default(), 0, Bus::Axi4Lite).unwrap().unwrap();
+    let refused = |top: &Top, board: Box<dyn Device>| {
+        MappedDevice::new(&node, top, board, Vec::new()).unwrap_err().to_string()
+    };
     // The same registers, but queues of another size.
     let mut other = node.clone();
     for block in &mut other.blocks {
@@ -386,7 +391,7 @@ fn other_boards_are_refused() {
             queue.bytes = 32 << 10;
         }
     }
-    let other = Top::new(&other, 0, Bus::Axi4Lite).unwrap().unwrap();
+    let other = Top::new(&other, &Programs::default(), 0, Bus::Axi4Lite).unwrap().unwrap();
     let board = Registers(Arc::new(Mutex::new(Board::new(&other, Link::Xgmii))));
     assert!(refused(&top, Box::new(board)).contains("of another program"), "the cookie");
     // No registers of this kind.
@@ -398,7 +403,7 @@ fn other_boards_are_refused() {
         let block = split.block(name).unwrap();
         split.blocks[block].placement = millrace_node::Placement::Software;
     }
-    let top = Top::new(&split, 0, Bus::Axi4Lite).unwrap().unwrap();
+    let top = Top::new(&split, &Programs::default(), 0, Bus::Axi4Lite).unwrap().unwrap();
     let board = Registers(Arc::new(Mutex::new(Board::new(&top, Link::Xgmii))));
     assert_eq!(
         refused(&top, Box::new(board)),

@@ -1,7 +1,7 @@
 //! Hardware of a node that is served elsewhere, and nodes of several devices.
 
 use millrace_link::Server;
-use millrace_node::hardware::{HardwareDevice, Top};
+use millrace_node::hardware::{HardwareDevice, Programs, Top};
 use millrace_node::{Graph, NodeFile, map};
 use millrace_rtl::map::Bus;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -76,7 +76,7 @@ fn graph(file: &NodeFile) -> Result<Graph, String> {
 
 /// The hardware of a device, served at an address.
 fn serve(file: &NodeFile, device: usize, at: SocketAddr) -> Server {
-    let top = Top::new(file, device, Bus::Axi4Lite).unwrap().unwrap();
+    let top = Top::new(file, &Programs::default(), device, Bus::Axi4Lite).unwrap().unwrap();
     let device = HardwareDevice::new(file, &top).unwrap();
     let until = Instant::now() + Duration::from_secs(20);
     loop {

@@ -73,7 +73,7 @@ impl Program {
         Ok(Program { shared: Some(shared), ..program })
     }
 
-    /// A program in hardware, which is simulated and served over a host link, with the tables that the block has in software.
+    /// A program in hardware by itself, which is simulated and served over a host link, with the tables that the block has in software.
     ///
     /// # Errors
     /// A file cannot be read, what is in it is wrong, or it cannot be hardware.
@@ -107,12 +107,7 @@ impl Program {
     fn with(spec: &ProgramSpec, mut switch: Switch, load_file: Load<'_>) -> Result<Program, NoProgram> {
         if let Some(path) = &spec.entries {
             let text = load_file(path).map_err(|why| NoProgram(format!("{}: {why}", path.display())))?;
-            load(&mut switch, &text).map_err(|refusals| {
-                let first = refusals
-                    .first()
-                    .map_or(String::new(), |first| format!("{}: {}", first.line(&text), first.message));
-                NoProgram(format!("{}:{first}", path.display()))
-            })?;
+            load_entries(&mut switch, path, &text)?;
         }
         Ok(Program { switch, spec: spec.clone(), link: None, shared: None, frames: 0, sent: 0, dropped: 0 })
     }
@@ -191,6 +186,20 @@ impl Program {
             _ => 0,
         }
     }
+}
+
+/// Runs the commands of a block's entries.
+///
+/// # Errors
+/// One is refused.
+pub(crate) fn load_entries(switch: &mut Switch, path: &Path, text: &str) -> Result<(), NoProgram> {
+    load(switch, text).map_err(|refusals| {
+        let first = refusals
+            .first()
+            .map_or(String::new(), |first| format!("{}: {}", first.line(text), first.message));
+        NoProgram(format!("{}:{first}", path.display()))
+    })?;
+    Ok(())
 }
 
 /// Compiles the source of a block.

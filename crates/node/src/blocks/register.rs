@@ -145,6 +145,7 @@ mod tests {
             cpu_port: None,
             software: Vec::new(),
             shared: None,
+            longest: 2048,
         };
         let kinds = [
             Kind::P4(program),

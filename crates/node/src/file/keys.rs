@@ -119,6 +119,12 @@ pub(crate) const BLOCK: Section = Section {
             "p4 in software: registers of the program that are in that memory, one after the other",
         ),
         key(
+            "longest",
+            Number(512, MAX_FRAME as u64, "MAX_FRAME"),
+            Absent::Number(2048),
+            "p4 in hardware: bytes of its longest frame; longer ones are dropped",
+        ),
+        key(
             "frames",
             Number(1, MAX_DEPTH, "MAX_DEPTH"),
             Absent::Number(256),

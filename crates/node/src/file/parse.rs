@@ -166,7 +166,7 @@ fn block<'t>(table: Table<'t>, findings: &mut Findings) -> BlockDraft<'t> {
 
 /// The keys of each kind, those of all kinds left out.
 const KEYS: [(&str, &[&str]); 8] = [
-    ("p4", &["program", "entries", "ports", "cpu-port", "software", "memory", "shared"]),
+    ("p4", &["program", "entries", "ports", "cpu-port", "software", "memory", "shared", "longest"]),
     ("queue", &["frames", "bytes"]),
     ("scheduler", &["ports", "discipline", "quanta"]),
     ("octet_selector", &["octets"]),
@@ -242,6 +242,7 @@ fn program(table: &Table<'_>, findings: &mut Findings) -> Option<ProgramSpec> {
         shared: table
             .has("shared")
             .then(|| SharedSpec { memory: 0, registers: names(table, "shared", findings) }),
+        longest: table.number("longest", findings)? as u32,
     })
 }
 

@@ -1,12 +1,13 @@
 //! The design of a node in simulation: frames at its paths and links, requests at the bus of its registers.
 
 use super::modules::{BEAT, FACTS};
-use super::top::Top;
+use super::top::{NOW, Top};
 use super::wires::Wires;
 use crate::interface::{FACTS_BYTES, Facts, Item};
 use crate::model::{Kind, NodeFile};
 use millrace_netlist::{SignalId, Simulator, in_words};
 use millrace_rtl::map::{Master, Pending, RegisterAccess, Request};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Most cycles that a beat waits to be taken.
 const MAX_WAIT: usize = 65_536;
@@ -20,7 +21,11 @@ const MAX_REQUEST: usize = 1000;
 /// The simulated design.
 pub(super) struct Cycles {
     sim: Simulator,
-    bus: Master,
+    /// That of the registers of the node, and those of programs.
+    buses: Vec<Master>,
+    /// Whether frames are in a program.
+    busy: Vec<SignalId>,
+    now: Option<SignalId>,
     inputs: Vec<Signals>,
     outputs: Vec<Output>,
     wires: Wires,
@@ -85,11 +90,18 @@ impl Cycles {
             outputs.push(Output { signals, is_asked, takes: !is_asked, bytes, frames });
         }
         let wires = Wires::new(node, top, &sim);
-        let bus = Master::of(&sim, top.bus);
+        let mut buses = vec![Master::of(&sim, top.bus)];
+        let mut busy = Vec::new();
+        for part in &top.programs {
+            let name = &node.blocks[part.block()].name;
+            buses.push(Master::of_part(&sim, part.device().options().bus, &format!("{name}.")));
+            busy.extend(sim.output(&format!("{name}.busy")));
+        }
+        let now = sim.input(NOW);
         // Each block may keep a frame until it is there as a whole, and a demultiplexer sends its copies one after the other.
         let kinds = top.blocks.iter().map(|block| &node.blocks[*block].kind);
         let passes = kinds.map(|kind| kind.outputs().len().max(1)).sum::<usize>() + 2;
-        Ok(Cycles { sim, bus, inputs, outputs, wires, passes })
+        Ok(Cycles { sim, buses, busy, now, inputs, outputs, wires, passes })
     }
 
     /// How many paths lead in.
@@ -102,15 +114,22 @@ impl Cycles {
         self.outputs.get(way).is_some_and(|output| output.is_asked)
     }
 
-    /// A cycle, with a request at the bus: beats leave by paths that take them. Gives whether one did, or links were not idle, and the
-    /// answer to the request.
-    fn pass(&mut self, request: Option<&mut Pending>) -> (bool, Option<u32>) {
+    /// From now on the time of programs is this.
+    pub(super) fn set_now(&mut self, now_ns: u64) {
+        if let Some(now) = self.now {
+            self.sim.set_u64(now, now_ns);
+        }
+    }
+
+    /// A cycle, with a request at a bus: beats leave by paths that take them. Gives whether one did, or links or programs were not idle, and
+    /// the answer to the request.
+    fn pass(&mut self, request: Option<(usize, &mut Pending)>) -> (bool, Option<u32>) {
         self.wires.begin(&mut self.sim);
         for output in &self.outputs {
             self.sim.set_u64(output.signals.ready, output.takes.into());
         }
-        let answer = request.and_then(|pending| self.bus.cycle(&mut self.sim, pending));
-        let mut moved = !self.wires.are_idle();
+        let answer = request.and_then(|(bus, pending)| self.buses[bus].cycle(&mut self.sim, pending));
+        let mut moved = !self.wires.are_idle() || self.busy.iter().any(|busy| self.sim.get_u64(*busy) != 0);
         for output in &mut self.outputs {
             let Signals { data, keep, last, user, valid, .. } = output.signals;
             if !output.takes || self.sim.get_u64(valid) == 0 {
@@ -131,7 +150,7 @@ impl Cycles {
         (moved, answer)
     }
 
-    /// A cycle; gives whether a beat left, or links were not idle.
+    /// A cycle; gives whether a beat left, or links or programs were not idle.
     fn cycle(&mut self) -> bool {
         self.pass(None).0
     }
@@ -204,11 +223,11 @@ impl Cycles {
         self.wires.take()
     }
 
-    fn request(&mut self, request: Request) -> Result<u32, String> {
+    fn request(&mut self, bus: usize, request: Request) -> Result<u32, String> {
         let mut pending = Pending::new(request);
         for _ in 0..MAX_REQUEST {
-            if let (_, Some(answer)) = self.pass(Some(&mut pending)) {
-                self.bus.idle(&mut self.sim);
+            if let (_, Some(answer)) = self.pass(Some((bus, &mut pending))) {
+                self.buses[bus].idle(&mut self.sim);
                 return Ok(answer);
             }
         }
@@ -216,15 +235,36 @@ impl Cycles {
     }
 }
 
-impl RegisterAccess for Cycles {
+/// One of the buses of a simulated design, which frames and all buses share.
+#[derive(Clone)]
+pub(super) struct AtBus {
+    cycles: Arc<Mutex<Cycles>>,
+    bus: usize,
+}
+
+impl AtBus {
+    /// Those of a design: that of the registers of the node, and those of its programs.
+    pub(super) fn all(cycles: Cycles) -> impl Iterator<Item = AtBus> {
+        let buses = cycles.buses.len();
+        let cycles = Arc::new(Mutex::new(cycles));
+        (0..buses).map(move |bus| AtBus { cycles: Arc::clone(&cycles), bus })
+    }
+
+    /// The design.
+    pub(super) fn cycles(&self) -> MutexGuard<'_, Cycles> {
+        self.cycles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RegisterAccess for AtBus {
     type Error = String;
 
     fn read(&mut self, offset: u32) -> Result<u32, String> {
-        self.request(Request::Read(offset))
+        self.cycles().request(self.bus, Request::Read(offset))
     }
 
     fn write(&mut self, offset: u32, value: u32) -> Result<(), String> {
-        self.request(Request::Write(offset, value)).map(|_| ())
+        self.cycles().request(self.bus, Request::Write(offset, value)).map(|_| ())
     }
 }
 

@@ -5,9 +5,10 @@
 //! | the number of a way | a frame with its facts comes in by it | one leaves by it |
 //! | [`ASKS`] and the number of a way | asks for the next frame that leaves by it | |
 //! | [`WIRE`] and the number of a MAC | a frame comes by its link | one leaves by it |
+//! | [`TIME`] | the time at which frames come that follow, in nanoseconds: 8 bytes, the highest first | |
 //! | [`DONE`] | comes back as it is | empty: all that follows from a frame was sent |
 
-use super::cycles::Cycles;
+use super::cycles::{AtBus, Cycles};
 use super::driver::Driver;
 use super::top::Top;
 use crate::interface::Item;
@@ -19,6 +20,8 @@ use std::fmt;
 
 /// The port of the end of an answer.
 pub(super) const DONE: u16 = 0xffff;
+/// The time of frames that follow, which programs look at.
+pub(super) const TIME: u16 = 0xfffe;
 /// Added to the number of a way: its next frame is asked for.
 pub(super) const ASKS: u16 = 0x8000;
 /// Added to the number of a MAC: of its link.
@@ -27,7 +30,8 @@ pub(super) const WIRE: u16 = 0x4000;
 /// The simulated hardware of a node.
 pub struct HardwareDevice {
     name: String,
-    driver: Driver<Cycles>,
+    driver: Driver<AtBus>,
+    at: AtBus,
     answers: Vec<(u16, Vec<u8>)>,
     failed: Option<&'static str>,
 }
@@ -53,12 +57,14 @@ impl HardwareDevice {
     /// # Errors
     /// The design breaks a rule.
     pub fn new(node: &NodeFile, top: &Top) -> Result<HardwareDevice, String> {
-        let driver = Driver::new(node, top, Cycles::new(node, top)?, true).map_err(|why| why.to_string())?;
-        Ok(HardwareDevice { name: name_of(node, top), driver, answers: Vec::new(), failed: None })
+        let mut buses = AtBus::all(Cycles::new(node, top)?);
+        let at = buses.next().ok_or("a design without a bus")?;
+        let driver = Driver::new(node, top, (at.clone(), buses), true).map_err(|why| why.to_string())?;
+        Ok(HardwareDevice { name: name_of(node, top), driver, at, answers: Vec::new(), failed: None })
     }
 
     fn answer(&mut self) {
-        let cycles = self.driver.access();
+        let mut cycles = self.at.cycles();
         self.answers.extend(cycles.left().map(|(way, item)| (way as u16, item.encode())));
         let left = cycles.left_by_links().into_iter();
         self.answers.extend(left.map(|(wire, bytes)| (WIRE | wire as u16, bytes)));
@@ -92,9 +98,14 @@ impl Device for HardwareDevice {
             self.answers.push((DONE, frame.to_vec()));
             return Ok(());
         }
+        if port == TIME {
+            let now = frame.try_into().map_err(|_| Fault::new("a time has 8 bytes"))?;
+            self.at.cycles().set_now(u64::from_be_bytes(now));
+            return Ok(());
+        }
         self.driver.end()?;
         let way = usize::from(port & !(ASKS | WIRE));
-        let cycles = self.driver.access();
+        let mut cycles = self.at.cycles();
         if port & WIRE != 0 && port < ASKS {
             cycles.come_by(way, frame);
         } else if port >= ASKS {
@@ -104,6 +115,7 @@ impl Device for HardwareDevice {
         } else if way < cycles.inputs() {
             let item = Item::decode(frame).map_err(Fault::new)?;
             if item.bytes.is_empty() || item.bytes.len() > MAX_FRAME {
+                drop(cycles);
                 self.answer();
                 return Err(Fault::new(format_args!("a frame of {} bytes", item.bytes.len())));
             }
@@ -111,6 +123,7 @@ impl Device for HardwareDevice {
                 self.failed = Some(why);
             }
         }
+        drop(cycles);
         self.answer();
         Ok(())
     }
@@ -137,18 +150,30 @@ impl fmt::Debug for MappedDevice {
 }
 
 impl MappedDevice {
-    /// Of a design that is on a board; it is as the file says then. `registers` has its register map ([`Top::map`]).
+    /// Of a design that is on a board; it is as the file says then. `registers` has its register map ([`Top::map`]), `programs` those of its
+    /// programs ([`Top::programs`], in this order).
     ///
     /// # Errors
     /// There is another design, or frames go between its blocks and software: registers carry none.
-    pub fn new(node: &NodeFile, top: &Top, registers: Box<dyn Device>) -> Result<MappedDevice, Fault> {
+    pub fn new(
+        node: &NodeFile,
+        top: &Top,
+        registers: Box<dyn Device>,
+        programs: Vec<Box<dyn Device>>,
+    ) -> Result<MappedDevice, Fault> {
         if let Some(end) = top.inputs.iter().chain(&top.outputs).next() {
             let block = &node.blocks[end.block].name;
             return Err(Fault::new(format_args!(
                 "block `{block}` and blocks that are not in this hardware send each other frames: mapped registers carry none"
             )));
         }
-        let driver = Driver::new(node, top, registers, false)?;
+        if programs.len() != top.programs.len() {
+            let (asked, given) = (top.programs.len(), programs.len());
+            return Err(Fault::new(format_args!(
+                "{asked} programs have registers of their own, and {given} are given"
+            )));
+        }
+        let driver = Driver::new(node, top, (registers, programs), false)?;
         Ok(MappedDevice { name: name_of(node, top), driver, answers: Vec::new() })
     }
 }

@@ -1,6 +1,7 @@
 //! Software's side of the registers of a design: the registers of the node, by those that the hardware has ([`Top::map`]).
 
 use super::modules::{MET, RESULT, RESULTS, place_in, tcam_word};
+use super::tables::Tables;
 use super::top::Top;
 use crate::blocks::{ENTRY_START, ENTRY_WORDS, Scheduler, Selector, Tcam, half, registers};
 use crate::limits::MAX_OCTETS;
@@ -12,6 +13,9 @@ use millrace_rtl::map::{RegisterAccess, RegisterDevice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
+/// The first word of what a program has dropped: its device counts that.
+const DROPPED: u32 = 4;
+
 /// The blocks of a design, as software has set them.
 pub(super) struct Driver<A> {
     device: RegisterDevice<A>,
@@ -22,6 +26,8 @@ pub(super) struct Driver<A> {
     held: Option<(u32, u64)>,
     /// Blocks that were written, with the entries of TCAMs that have changed: what follows is much, and done once at the end of a request.
     written: BTreeMap<usize, BTreeSet<usize>>,
+    /// The programs, each at a bus of its own.
+    programs: BTreeMap<usize, Tables<A>>,
 }
 
 /// What software has set of a block.
@@ -94,12 +100,21 @@ fn failed(why: impl Display) -> Fault {
 }
 
 impl<A: RegisterAccess<Error: Display>> Driver<A> {
-    /// Of a design that is reached like that; it is as the file says then. `was_reset`: its memories are 0.
+    /// Of a design that is reached like that, and its programs by buses of their own in their order; it is as the file says then. `was_reset`: its memories are 0.
     ///
     /// # Errors
     /// There is another design, or it cannot be reached.
-    pub(super) fn new(node: &NodeFile, top: &Top, access: A, was_reset: bool) -> Result<Driver<A>, Fault> {
+    pub(super) fn new(
+        node: &NodeFile,
+        top: &Top,
+        (access, buses): (A, impl IntoIterator<Item = A>),
+        was_reset: bool,
+    ) -> Result<Driver<A>, Fault> {
         let device = RegisterDevice::attach(top.map.clone(), access).map_err(failed)?;
+        let mut programs = BTreeMap::new();
+        for (part, access) in top.programs.iter().zip(buses) {
+            programs.insert(part.block(), Tables::new(part, access, was_reset)?);
+        }
         let specs: BTreeMap<usize, BlockSpec> =
             top.blocks.iter().map(|block| (*block, node.blocks[*block].clone())).collect();
         let setting = |(number, spec): (&usize, &BlockSpec)| {
@@ -128,17 +143,13 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
             unconnected: top.unconnected.clone(),
             held: None,
             written: BTreeMap::new(),
+            programs,
         };
         let blocks: Vec<usize> = driver.settings.keys().copied().collect();
         for block in blocks {
             driver.begin_with(block)?;
         }
         Ok(driver)
-    }
-
-    /// How it is reached.
-    pub(super) fn access(&mut self) -> &mut A {
-        self.device.access()
     }
 
     /// The registers that the design has, by name.
@@ -323,6 +334,9 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
             (_, Some(Setting::Mac { up, .. })) if word == 0 => Ok(Found::Word(u32::from(*up))),
             (_, Some(Setting::Mac { promiscuous, .. })) if word == 1 => {
                 Ok(Found::Word(u32::from(*promiscuous)))
+            }
+            (Kind::P4(_), _) if word / 2 == DROPPED / 2 => {
+                self.programs.get_mut(&block).map_or(Ok(0), Tables::dropped).map(Found::Number)
             }
             (_, Some(Setting::Tcam(_))) if word < 2 => self.get(&format!("{name}.misses")).map(Found::Number),
             (_, Some(Setting::Tcam(lookup))) => {

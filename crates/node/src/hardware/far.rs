@@ -1,6 +1,6 @@
 //! The far side of a node: its hardware over the host link, as the blocks in software see it.
 
-use super::device::{ASKS, DONE, HardwareDevice, WIRE, name_of};
+use super::device::{ASKS, DONE, HardwareDevice, TIME, WIRE, name_of};
 use super::top::Top;
 use crate::interface::Item;
 use crate::limits::{MAX_DEPTH, MAX_TO_SEND};
@@ -34,6 +34,8 @@ pub(crate) struct Far {
     /// The MACs, and what has left by each.
     macs: Vec<usize>,
     left: Vec<VecDeque<Vec<u8>>>,
+    /// Whether programs look at the time.
+    has_time: bool,
     /// Frames that had no room there, or were on the link when it was cut.
     lost: u64,
     /// Paths that had nothing when they were asked, since anything came.
@@ -70,6 +72,7 @@ impl Far {
             inputs: top.inputs.clone(),
             outputs: top.outputs.clone(),
             left: vec![VecDeque::new(); top.macs.len()],
+            has_time: !top.programs.is_empty(),
             lost: 0,
             macs: top.macs.clone(),
             empty: BTreeSet::new(),
@@ -84,16 +87,18 @@ impl Far {
     }
 
     /// A frame for an input; what leaves by itself then, each by its output.
-    pub(crate) fn deliver(&mut self, to: End, item: &Item) -> Vec<(End, Item)> {
+    pub(crate) fn deliver(&mut self, to: End, item: &Item, now_ns: u64) -> Vec<(End, Item)> {
         self.empty.clear();
+        self.tell_time(now_ns);
         let way = self.inputs.iter().position(|input| *input == to);
         let way = way.unwrap_or_else(|| unreachable!("each connection to hardware has a way")) as u16;
         self.exchange(way, &item.encode(), 1)
     }
 
     /// A frame comes by the link of a MAC; what leaves by itself then, each by its output.
-    pub(crate) fn come(&mut self, mac: usize, frame: &[u8]) -> Vec<(End, Item)> {
+    pub(crate) fn come(&mut self, mac: usize, frame: &[u8], now_ns: u64) -> Vec<(End, Item)> {
         self.empty.clear();
+        self.tell_time(now_ns);
         match self.macs.iter().position(|block| *block == mac) {
             Some(wire) => self.exchange(WIRE | wire as u16, frame, 1),
             None => Vec::new(),
@@ -173,6 +178,13 @@ impl Far {
         match writes.is_empty() {
             true => Ok(()),
             false => self.link.borrow_mut().with(|client| client.write(&writes)),
+        }
+    }
+
+    /// Says when the frames come that follow. Where the link is cut they are lost, and it is said again with the next one.
+    fn tell_time(&mut self, now_ns: u64) {
+        if self.has_time {
+            let _ = self.link.borrow_mut().with(|client| client.send(TIME, &now_ns.to_be_bytes()));
         }
     }
 

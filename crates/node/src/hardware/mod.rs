@@ -7,7 +7,7 @@
 //!
 //! Connections between blocks of the design are streams within it. Connections to blocks in software are *paths* over the host link: a
 //! way in for each input, a way out for each output. What comes from queues and schedulers is asked for by software; all else leaves by
-//! itself.
+//! itself. A program that is part of the design has a bus of its own next to that of the registers of all other blocks.
 
 mod control;
 mod cycles;
@@ -16,7 +16,9 @@ mod driver;
 mod far;
 mod mac;
 mod modules;
+mod programs;
 mod queue;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod top;
@@ -24,4 +26,5 @@ mod wires;
 
 pub use device::{HardwareDevice, MappedDevice};
 pub(crate) use far::Far;
+pub use programs::{BadProgram, Part, Programs};
 pub use top::{NoHardware, Top};

@@ -2,6 +2,7 @@
 
 use super::mac::mac;
 use super::modules::{OCTETS, selector};
+use super::programs::Programs;
 use super::top::Top;
 use crate::limits::{MAX_FRAME, MAX_OCTETS};
 use crate::model::{MacLink, NodeFile};
@@ -268,7 +269,7 @@ fn a_queue_before_a_mac_loses_what_the_link_cannot_take() {
     "#;
     const FRAMES: usize = 150;
     let node = NodeFile::parse("node.toml", FILE).unwrap_or_else(|why| panic!("{}", why.render(false)));
-    let top = Top::new(&node, 0, Bus::Axi4Lite).unwrap().unwrap();
+    let top = Top::new(&node, &Programs::default(), 0, Bus::Axi4Lite).unwrap().unwrap();
     assert!(top.inputs.is_empty() && top.outputs.is_empty());
     // The blocks without the bus: their registers are ports.
     let mut design = top.design.clone();

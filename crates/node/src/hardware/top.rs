@@ -3,6 +3,7 @@
 use super::control::{Reached, with_registers};
 use super::mac::mac;
 use super::modules::{counter, demultiplexer, merge, parts, scheduler, selector, shape, tcam, tcam_ports};
+use super::programs::{Part, Programs};
 use super::queue::queue;
 use crate::blocks::registers;
 use crate::model::*;
@@ -11,12 +12,16 @@ use millrace_netlist::*;
 use millrace_rtl::map::{Bus, RegisterMap};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// Most bytes of a queue in hardware: its memory is part of the design.
 const MAX_HARDWARE_BYTES: u64 = 1 << 18;
 
 /// Bytes of the buffer of a manager.
 const MANAGER_BYTES: u32 = 1 << 17;
+
+/// The port of the time in nanoseconds, where programs are.
+pub(super) const NOW: &str = "now_ns";
 
 /// Beats that wait where streams meet.
 const ROOM: u32 = 16;
@@ -44,6 +49,8 @@ pub struct Top {
     pub macs: Vec<usize>,
     /// Their link.
     pub link: MacLink,
+    /// The blocks that are programs: `BLOCK.` begins the names of the ports of the bus of each.
+    pub programs: Vec<Arc<Part>>,
 }
 
 /// Why a node has no design: which block, and why.
@@ -63,9 +70,11 @@ impl fmt::Display for NoHardware {
 
 impl std::error::Error for NoHardware {}
 
-/// Whether a block is part of the design: programs have devices of their own.
-pub(crate) fn is_part(block: &BlockSpec) -> bool {
-    block.placement == Placement::Hardware && !matches!(block.kind, Kind::P4(_))
+/// Whether a block is part of the design.
+fn is_part(node: &NodeFile, block: usize, programs: &Programs) -> bool {
+    let spec = &node.blocks[block];
+    let is_one = !matches!(spec.kind, Kind::P4(_)) || programs.get(block).is_some();
+    spec.placement == Placement::Hardware && is_one
 }
 
 impl Top {
@@ -73,8 +82,8 @@ impl Top {
     ///
     /// # Errors
     /// A block cannot be hardware.
-    pub fn all(node: &NodeFile, bus: Bus) -> Result<Vec<Top>, NoHardware> {
-        let tops = (0..node.devices.len()).map(|device| Top::new(node, device, bus).transpose());
+    pub fn all(node: &NodeFile, programs: &Programs, bus: Bus) -> Result<Vec<Top>, NoHardware> {
+        let tops = (0..node.devices.len()).map(|device| Top::new(node, programs, device, bus).transpose());
         tops.flatten().collect()
     }
 
@@ -82,10 +91,15 @@ impl Top {
     ///
     /// # Errors
     /// A block cannot be hardware.
-    pub fn new(node: &NodeFile, device: usize, bus: Bus) -> Result<Option<Top>, NoHardware> {
-        let is_own = |block: &BlockSpec| node.functions[block.function].device == device && is_part(block);
-        let blocks: Vec<usize> =
-            (0..node.blocks.len()).filter(|block| is_own(&node.blocks[*block])).collect();
+    pub fn new(
+        node: &NodeFile,
+        programs: &Programs,
+        device: usize,
+        bus: Bus,
+    ) -> Result<Option<Top>, NoHardware> {
+        let on_device = |block: &usize| node.functions[node.blocks[*block].function].device == device;
+        let blocks = (0..node.blocks.len()).filter(on_device).filter(|block| is_part(node, *block, programs));
+        let blocks: Vec<usize> = blocks.collect();
         if blocks.is_empty() {
             return Ok(None);
         }
@@ -99,6 +113,8 @@ impl Top {
             reached: Reached::default(),
             instances: BTreeMap::new(),
             ready: BTreeMap::new(),
+            programs: Vec::new(),
+            now: None,
         };
         // What managers have in their buffers goes to the processor, and answers come from there.
         let is_manager = |end: End| matches!(node.blocks[end.block].kind, Kind::Manager(_));
@@ -116,7 +132,10 @@ impl Top {
             .1
             .extend(blocks.iter().map(|block| End { block: *block, port: 0 }).filter(|end| is_manager(*end)));
         for block in &blocks {
-            building.block(*block);
+            match programs.get(*block) {
+                Some(part) => building.program(part),
+                None => building.block(*block),
+            }
         }
         for (number, to) in paths.0.iter().enumerate() {
             let input = building.m.input_stream(&format!("in{number}"), shape());
@@ -143,7 +162,7 @@ impl Top {
         let open = outputs.filter(|from| !is_manager(*from) && node.follows(*from).is_none());
         let unconnected = open.map(|from| building.nowhere(from)).collect();
         building.connect_all(&blocks);
-        let Building { mut design, m, reached, .. } = building;
+        let Building { mut design, m, reached, programs, .. } = building;
         let inner = design.add(m.finish());
         // Nodes that have the same blocks and connections have the same design.
         let (inputs, outputs) = paths;
@@ -151,7 +170,7 @@ impl Top {
         let map = reached.map(&node.name, &made_of);
         with_registers(&mut design, inner, &map, &reached, bus);
         let macs = macs.into_iter().map(|(block, _)| block).collect();
-        Ok(Some(Top { design, map, bus, device, inputs, outputs, blocks, unconnected, macs, link }))
+        Ok(Some(Top { design, map, bus, device, inputs, outputs, blocks, unconnected, macs, link, programs }))
     }
 }
 
@@ -236,6 +255,9 @@ struct Building<'n> {
     instances: BTreeMap<usize, InstanceId>,
     /// What leads to each input.
     ready: BTreeMap<End, Vec<Source>>,
+    programs: Vec<Arc<Part>>,
+    /// The time that all programs have.
+    now: Option<NodeId>,
 }
 
 /// An output of a module, and its name in the register map.
@@ -388,10 +410,37 @@ impl Building<'_> {
         }
     }
 
+    /// A program, with the ports of its bus as ports.
+    fn program(&mut self, part: &Arc<Part>) {
+        let name = &self.node.blocks[part.block()].name;
+        let module = part.add_to(&mut self.design, name);
+        let m = &mut self.m;
+        let instance = m.instance(&self.design, module, name);
+        self.instances.insert(part.block(), instance);
+        let made = self.design.modules[module].clone();
+        let is_stream =
+            |port: &str| port.starts_with(['s', 'm']) && port[1..].starts_with(|c: char| c.is_ascii_digit());
+        for port in made.inputs.values().filter(|port| !is_stream(&port.name)) {
+            let value = match port.name.as_str() {
+                NOW => *self.now.get_or_insert_with(|| m.input(NOW, port.width)),
+                own => m.input(&format!("{name}.{own}"), port.width),
+            };
+            m.connect(instance, &port.name, value);
+        }
+        for port in made.outputs.values().filter(|port| !is_stream(&port.name)) {
+            let value = self.m.output_of(instance, &port.name);
+            match port.name.as_str() {
+                "frames" | "sent" => self.shows(&format!("{name}.{}", port.name), value),
+                own => drop(self.m.output(&format!("{name}.{own}"), value)),
+            }
+        }
+        self.programs.push(Arc::clone(part));
+    }
+
     /// The instance and stream of an output.
     fn output(&self, from: End) -> (InstanceId, String) {
         let stream = match self.node.blocks[from.block].kind {
-            Kind::Demultiplexer(_) => format!("m{}", from.port),
+            Kind::Demultiplexer(_) | Kind::P4(_) => format!("m{}", from.port),
             _ => "m".to_owned(),
         };
         (self.instances[&from.block], stream)
@@ -400,7 +449,7 @@ impl Building<'_> {
     /// The instance and stream of an input.
     fn input(&self, to: End) -> (InstanceId, String) {
         let stream = match self.node.blocks[to.block].kind {
-            Kind::Scheduler(_) => format!("s{}", to.port),
+            Kind::Scheduler(_) | Kind::P4(_) => format!("s{}", to.port),
             _ => "s".to_owned(),
         };
         (self.instances[&to.block], stream)
@@ -480,9 +529,10 @@ impl Building<'_> {
             }
             1 => {
                 let Source { mut beat, mut valid, mut ready, waits, looks } = sources.remove(0);
-                // A TCAM takes a beat that it has looked at, a demultiplexer one whose targets it sees: neither takes any that is not there.
+                // A TCAM and a program take a beat that they have looked at, a demultiplexer one whose targets it sees: none of them takes any
+                // that is not there.
                 let kind = &self.node.blocks[to.block].kind;
-                if looks && matches!(kind, Kind::Tcam(_) | Kind::Demultiplexer(_)) {
+                if looks && matches!(kind, Kind::Tcam(_) | Kind::Demultiplexer(_) | Kind::P4(_)) {
                     let between = fifo(&mut self.design, shape(), ROOM);
                     let name = format!("between.{}.{}", self.node.blocks[to.block].name, to.port);
                     let between = self.m.instance(&self.design, between, &name);

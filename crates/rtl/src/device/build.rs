@@ -25,7 +25,7 @@ use crate::refusal::Refusal;
 use crate::stage::Input;
 use crate::tables::TableUnit;
 use millrace_netlist::blocks::{editor_moves, round_robin_arbiter};
-use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId};
+use millrace_netlist::{Design, InstanceId, ModuleBuilder, ModuleId, NodeId};
 use millrace_pipeline::{Intrinsic, PacketPath, Program, SlotId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,6 +72,7 @@ impl Device {
         }
         let whole = whole_frames(&program, ingress, egress);
         let whole = whole.or_else(|| features.cuts.then(|| "what is cloned or cut".to_owned()));
+        let whole = whole.or_else(|| (options.user > 0).then(|| "what goes with each frame".to_owned()));
         let tail = tail_of(&program, &hardware.stages, features)?;
         if let Some(tail) = tail {
             check_stage(hardware, tail)?;
@@ -121,6 +122,13 @@ impl Device {
     /// The design.
     pub fn design(&self) -> &Design {
         &self.design
+    }
+
+    /// Adds it to a larger design as a module of these ports, whose name and those of its parts begin with `name` and a dot.
+    pub fn add_to(&self, design: &mut Design, name: &str) -> ModuleId {
+        let mut own = self.design.clone();
+        own.modules.values_mut().for_each(|module| module.name = format!("{name}.{}", module.name));
+        import(design, &own)
     }
 
     /// How it is made.
@@ -321,6 +329,11 @@ impl<'a> Top<'a> {
             }
             false => self.streams(receives, sends),
         }
+        if self.shape.user > 0 {
+            let busy: Vec<NodeId> = receives.iter().map(|of| self.m.output_of(*of, "busy")).collect();
+            let busy = self.m.any(&busy);
+            self.m.output("busy", busy);
+        }
         let m = &mut self.m;
         for (port, (receive, send)) in self.shape.numbers.iter().zip(receives.iter().zip(sends)) {
             for name in receive::COUNTERS {
@@ -340,13 +353,13 @@ impl<'a> Top<'a> {
     }
 
     fn streams(&mut self, receives: &[InstanceId], sends: &[InstanceId]) {
-        let (m, frames) = (&mut self.m, millrace_netlist::StreamShape::frames(self.shape.width, 1));
+        let (m, shape) = (&mut self.m, self.shape);
         for (port, (receive, send)) in receives.iter().zip(sends).enumerate() {
-            let input = m.input_stream(&format!("rx{port}"), frames);
+            let input = m.input_stream(&format!("rx{port}"), shape.comes_in());
             m.connect_stream(*receive, "s", &input.beat, input.valid);
             let ready = m.ready_of(*receive, "s");
             m.set_ready(&input, ready);
-            let output = m.output_stream(&format!("tx{port}"), frames);
+            let output = m.output_stream(&format!("tx{port}"), shape.leaves());
             let (beat, valid) = m.stream_from(*send, "m");
             m.drive_stream(&output, &beat, valid);
             m.connect_ready(*send, "m", output.ready);
@@ -607,16 +620,21 @@ impl<'a> Top<'a> {
         let (m, shape) = (&mut self.m, self.shape);
         let Copy { header, port, class, last, .. } = leaving.copy;
         let moves = editor_moves(m, shape.editor(), leaving.emitted_bytes, leaving.payload_from);
+        let queue = shape.queue_of(m, class);
         let (mut accepted, mut wanted) = (Vec::new(), Vec::new());
         for (number, send) in sends.iter().enumerate() {
             let own = m.is(port, number as u128);
             let enqueue = m.and(own, leaving.goes);
             m.connect(*send, "enqueue", enqueue);
-            let own_class = match number as u32 == shape.ports {
-                true => m.number(shape.again().class_bits(), 0),
-                false => class,
+            let is_again = number as u32 == shape.ports;
+            let own_queue = match is_again {
+                true => m.number(shape.again().queue_bits(), 0),
+                false => queue,
             };
-            m.connect(*send, "class", own_class);
+            m.connect(*send, "queue", own_queue);
+            if shape.user > 0 && !is_again {
+                m.connect(*send, "of_class", class);
+            }
             m.connect(*send, "bytes", leaving.bytes);
             let entry = [header.port, header.slot, leaving.emitted_bytes, moves];
             let emitted = (!shape.headers.are_shared).then_some(leaving.emitted);
@@ -672,6 +690,11 @@ impl<'a> Top<'a> {
                 let done = m.and(done, own);
                 m.connect(*receive, &format!("done{to}"), done);
                 m.connect(*receive, &format!("slot{to}"), done_slot);
+                if self.shape.user > 0 {
+                    m.connect(*receive, &format!("user_slot{to}"), done_slot);
+                    let user = m.output_of(*receive, &format!("user{to}"));
+                    m.connect(*send, &format!("user{from}"), user);
+                }
                 for name in ["written", "writing"] {
                     let value = m.output_of(*receive, name);
                     m.connect(*send, &format!("{name}{from}"), value);

@@ -18,7 +18,7 @@ use crate::place::Place;
 use crate::refusal::Refusal;
 use crate::software_port::PortKind;
 use crate::stage::{Input, Output};
-use millrace_netlist::{InstanceId, MemoryId, ModuleBuilder, NodeId, address_width};
+use millrace_netlist::{Beat, InstanceId, MemoryId, ModuleBuilder, NodeId, address_width};
 use millrace_pipeline::{BodyKind, Intrinsic, PacketPath, Program, SlotId};
 use std::collections::BTreeMap;
 
@@ -177,7 +177,7 @@ impl OfSession {
             truncate: part(m, SessionWord::TRUNCATE),
             class: {
                 let class = part(m, SessionWord::CLASS);
-                let highest = m.number(m.width(class), u128::from(top.shape.queues - 1));
+                let highest = m.number(m.width(class), u128::from(top.shape.highest_class()));
                 let above = m.lt(highest, class);
                 let class = m.mux(above, highest, class);
                 m.resize(class, top.shape.class_bits())
@@ -300,9 +300,9 @@ pub(super) fn cut(
     m: &mut ModuleBuilder,
     shape: &Shape,
     (from, most): (InstanceId, NodeId),
+    (mut beat, there): (Beat, NodeId),
     output: &millrace_netlist::OutStream,
 ) {
-    let (mut beat, there) = m.stream_from(from, "m");
     let bytes = shape.width / 8;
     let (first_register, first) = m.register("cut_first", 1, Some(1));
     let (left_register, left) = m.register("cut_left", Shape::LENGTH, None);

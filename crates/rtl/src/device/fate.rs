@@ -1,12 +1,12 @@
 //! What ingress says of a frame, and what of it egress is given.
 
-use super::Reason;
 use super::again::{StartsAgain, spent};
 use super::build::{Header, Top, role_of};
 use super::clones::FateClone;
 use super::facts::needed;
 use super::shape::Shape;
 use super::stages::{From, Placed};
+use super::{CLASS_BITS, Reason};
 use crate::stage::{Input, Output};
 use millrace_midend::Verdict;
 use millrace_netlist::{ModuleBuilder, NodeId};
@@ -62,7 +62,7 @@ impl Fate {
             reason = top.m.mux(clone.is_clone, of_parser, reason);
         }
         let m = &mut top.m;
-        let highest = m.number(8, u128::from(top.shape.queues - 1));
+        let highest = m.number(CLASS_BITS, u128::from(top.shape.highest_class()));
         let above = m.lt(highest, priority);
         let class = m.mux(above, highest, priority);
         let class = m.slice(class, 0, top.shape.class_bits());

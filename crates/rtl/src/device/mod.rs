@@ -161,8 +161,16 @@ pub struct DeviceOptions {
     pub depth: u32,
     /// The bus of its registers.
     pub bus: Bus,
+    /// Bits that come with each frame in `tuser` of its last beat, above the mark of a bad one, and leave with each of its copies; above
+    /// them there is the class that the program gave it ([`CLASS_BITS`]). 0: none, and no class. Ports have streams then, and frames wait
+    /// for their end: no bad one leaves.
+    pub user: u32,
 }
 
+/// Bits of a class at a port.
+pub const CLASS_BITS: u32 = 8;
+/// The most bits that come with a frame.
+pub const MAX_USER: u32 = 256;
 /// The most ports of a device.
 pub const MAX_PORTS: u32 = 16;
 /// The most frames that a port holds.
@@ -187,6 +195,7 @@ impl Default for DeviceOptions {
             queues: 4,
             depth: 32,
             bus: Bus::Axi4Lite,
+            user: 0,
         }
     }
 }
@@ -243,6 +252,13 @@ impl DeviceOptions {
         power("the number of slots", self.slots, 2, MAX_SLOTS)?;
         power("the length of the longest frame", self.frame, 512, 1 << 14)?;
         power("the depth of a queue", self.depth, 2, MAX_DEPTH)?;
+        match self.user {
+            0 => {}
+            _ if self.link.has_macs() => {
+                return Err(format!("bits that go with frames, which {} does not carry", self.link.name()));
+            }
+            user => within("the number of bits that go with a frame", user, MAX_USER)?,
+        }
         match self.link == Link::Xgmii && self.width != 64 {
             true => Err(format!("a MAC of 10 Gbit/s has beats of 64 bits, not {}", self.width)),
             false => Ok(()),

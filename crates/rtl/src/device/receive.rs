@@ -6,7 +6,7 @@
 //! `tready` is 0. A frame that is too long for a slot is cut there, marked as bad, and the rest of its beats are taken and forgotten.
 
 use super::shape::Shape;
-use millrace_netlist::{Design, ModuleBuilder, ModuleId, NodeId, RegisterId, StreamShape};
+use millrace_netlist::{Design, ModuleBuilder, ModuleId, NodeId, RegisterId};
 use std::collections::VecDeque;
 
 /// What counts a receiving side.
@@ -16,12 +16,13 @@ pub(super) const COUNTERS: [&str; 4] = ["frames", "bad", "oversize", "no_buffer"
 /// `release` and `keep` with `slot`: its copies are made, one more copy waits; where egress clones `more` and `less` with `slot`: a
 /// clone waits, all copies of one are made; for each output port `doneN` with `slotN`, and `readN` with `addressN`; a slot is free two
 /// cycles after the last `doneN`. Outputs: `request` with `window`, `length`, `header_slot`; `written` and `writing`; `dataN`, and
-/// `last_wordN` of the slot in `addressN` that has ended. Where frames start again: with the input `tag` of the frame that comes, the
+/// `last_wordN` of the slot in `addressN` that has ended. Where something goes with frames: `userN`, which came with that frame, and
+/// `busy`: a frame comes or is in a slot. Where frames start again: with the input `tag` of the frame that comes, the
 /// outputs `header_tag`, and `lost`: a header does not ask.
 pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) -> ModuleId {
     let mut m = ModuleBuilder::new(if starts_again { "receive_again" } else { "receive" });
     let (m, words) = (&mut m, shape.words());
-    let stream = m.input_stream("s", StreamShape::frames(shape.width, 1));
+    let stream = m.input_stream("s", shape.comes_in());
     let (whole, grant) = (m.input("whole", 1), m.input("grant", 1));
     let slots = Slots::new(m, shape);
 
@@ -34,6 +35,7 @@ pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) ->
     let beat = stream.beat;
     let (data, keep) = (signal(beat.data), signal(beat.keep));
     let (last, user) = (signal(beat.last), signal(beat.user));
+    let marked = m.bit(user, 0);
     let bytes = ones(m, keep);
     let at_room = m.is(count, u128::from(words - 1));
     let ends = m.or(last, at_room);
@@ -72,7 +74,7 @@ pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) ->
     let some = m.reduce_or(keep);
     let none = m.not(some);
     let now_broken = m.any(&[broken, early_gap, none]);
-    let is_bad = m.any(&[user, now_broken, too_long]);
+    let is_bad = m.any(&[marked, now_broken, too_long]);
     let ended = m.and(comes, ends);
     let bad_end = m.and(ended, is_bad);
     let good = m.not(bad_end);
@@ -109,8 +111,17 @@ pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) ->
     m.output("request", pending);
 
     store(m, shape, &slots, (count, comes), (data, bytes, ends, is_bad));
+    if shape.user > 0 {
+        let user = m.slice(user, 1, shape.user);
+        keep_user(m, shape, &slots, (user, ended));
+    }
     let finished = m.or(ended, overrun);
-    let writing = slots.update(m, shape, finished, lost);
+    let (writing, others) = slots.update(m, shape, finished, lost);
+    if shape.user > 0 {
+        let begun = m.reduce_or(count);
+        let busy = m.any(&[others, begun, pending]);
+        m.output("busy", busy);
+    }
     tell_stored(m, [("written", count), ("writing", writing)]);
     for (name, event) in COUNTERS.iter().zip([ended, bad_end, begins_to_skip, missed]) {
         crate::parts::counter(m, name, event);
@@ -231,6 +242,20 @@ fn store(
     }
 }
 
+/// What came with each frame, for who sends it: as the number of its last word, it is there when the frame is.
+fn keep_user(m: &mut ModuleBuilder, shape: &Shape, slots: &Slots, (user, ended): (NodeId, NodeId)) {
+    let memory = m.memory("users", shape.user, shape.slots, Vec::new());
+    let ends = m.delayed("user_ends", ended, Some(0));
+    let slot = m.delayed("user_slot", slots.current, None);
+    let user = m.delayed("user_before", user, None);
+    m.write(memory, ends, slot, user);
+    for port in 0..shape.sides() {
+        let address = m.input(&format!("user_slot{port}"), shape.slot_bits());
+        let user = m.read(memory, address);
+        m.output(&format!("user{port}"), user);
+    }
+}
+
 /// The first bytes of the frame, the first one highest; zeros after its end.
 fn window(
     m: &mut ModuleBuilder,
@@ -316,8 +341,8 @@ impl Slots {
         Slots { current, is_there, current_register, there_register, release, keep, slot, clones, done }
     }
 
-    /// Whether each slot is written to.
-    fn update(&self, m: &mut ModuleBuilder, shape: &Shape, ended: NodeId, lost: NodeId) -> NodeId {
+    /// Whether each slot is written to, and whether one is in use besides that of the frame that comes.
+    fn update(&self, m: &mut ModuleBuilder, shape: &Shape, ended: NodeId, lost: NodeId) -> (NodeId, NodeId) {
         let nothing = m.not(self.is_there);
         let wants = m.or(nothing, ended);
         let states: Vec<_> = (0..shape.slots)
@@ -327,12 +352,18 @@ impl Slots {
                 (writing, held, m.register(&format!("refs{at}"), shape.refs_bits(), Some(0)))
             })
             .collect();
-        let mut free = Vec::new();
-        for ((_, writing), (_, held), (_, refs)) in &states {
+        let (mut free, mut others) = (Vec::new(), Vec::new());
+        let nothing_comes = m.not(self.is_there);
+        for (at, ((_, writing), (_, held), (_, refs))) in (0..).zip(&states) {
             let waiting = m.reduce_or(*refs);
             let used = m.any(&[*writing, *held, waiting]);
             free.push(m.not(used));
+            let is_current = m.is(self.current, at);
+            let is_other = m.not(is_current);
+            let is_other = m.or(is_other, nothing_comes);
+            others.push(m.and(used, is_other));
         }
+        let others = m.any(&others);
         let numbered: Vec<(NodeId, NodeId)> =
             (0..).zip(&free).map(|(at, free)| (*free, m.number(shape.slot_bits(), at))).collect();
         let first = m.number(shape.slot_bits(), 0);
@@ -379,6 +410,6 @@ impl Slots {
             all.push(*writing);
         }
         all.reverse();
-        m.concat(&all)
+        (m.concat(&all), others)
     }
 }

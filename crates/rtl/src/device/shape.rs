@@ -2,9 +2,9 @@
 
 use super::clones::Features;
 use super::headers::Headers;
-use super::{DeviceOptions, Link, NODES};
+use super::{CLASS_BITS, DeviceOptions, Link, NODES};
 use millrace_netlist::blocks::EditorShape;
-use millrace_netlist::{ModuleBuilder, NodeId, address_width};
+use millrace_netlist::{ModuleBuilder, NodeId, StreamShape, address_width};
 
 /// The widths of a device.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub(super) struct Shape {
     /// Bits that go with a frame that starts again; 0: none does.
     pub(super) tag: u32,
     pub(super) features: Features,
+    /// Bits that come with a frame and leave with its copies.
+    pub(super) user: u32,
 }
 
 impl Shape {
@@ -37,10 +39,10 @@ impl Shape {
     const SLOTS_AGAIN: u32 = 8;
 
     pub(super) fn new(options: &DeviceOptions, headers: Headers, (tag, features): (u32, Features)) -> Shape {
-        let DeviceOptions { ports, width, link, frame, queues, depth, .. } = *options;
+        let DeviceOptions { ports, width, link, frame, queues, depth, user, .. } = *options;
         let slots = if tag > 0 { options.slots.max(Shape::SLOTS_AGAIN) } else { options.slots };
         let numbers = (0..ports).map(|port| options.number(port)).collect();
-        Shape { ports, numbers, width, slots, frame, queues, depth, headers, link, tag, features }
+        Shape { ports, numbers, width, slots, frame, queues, depth, headers, link, tag, features, user }
     }
 
     /// Whether ports are known by numbers that are not from 0 on.
@@ -108,8 +110,40 @@ impl Shape {
         address_width(self.sides())
     }
 
-    pub(super) fn class_bits(&self) -> u32 {
+    /// Bits of the number of a queue.
+    pub(super) fn queue_bits(&self) -> u32 {
         address_width(self.queues)
+    }
+
+    /// Bits of a class: where it does not leave with the frame, those of the number of a queue.
+    pub(super) fn class_bits(&self) -> u32 {
+        if self.user > 0 { CLASS_BITS } else { self.queue_bits() }
+    }
+
+    /// The highest class; a frame of a higher one is of this.
+    pub(super) fn highest_class(&self) -> u32 {
+        if self.user > 0 { (1 << CLASS_BITS) - 1 } else { self.queues - 1 }
+    }
+
+    /// The queue of a class.
+    pub(super) fn queue_of(&self, m: &mut ModuleBuilder, class: NodeId) -> NodeId {
+        if self.user == 0 {
+            return class;
+        }
+        let last = m.number(self.class_bits(), u128::from(self.queues - 1));
+        let above = m.lt(last, class);
+        let queue = m.mux(above, last, class);
+        m.slice(queue, 0, self.queue_bits())
+    }
+
+    /// The stream of frames that come.
+    pub(super) fn comes_in(&self) -> StreamShape {
+        StreamShape::frames(self.width, 1 + self.user)
+    }
+
+    /// The stream of frames that leave by a port.
+    pub(super) fn leaves(&self) -> StreamShape {
+        StreamShape::frames(self.width, if self.user > 0 { 1 + self.user + CLASS_BITS } else { 1 })
     }
 
     /// Bits of the number of copies of a frame that wait.

@@ -6,7 +6,7 @@ use super::shape::Shape;
 use crate::parts::counter;
 use crate::report::SHORTEST;
 use millrace_netlist::blocks::{editor, scheduler};
-use millrace_netlist::{Design, InstanceId, ModuleBuilder, ModuleId, NodeId, OutStream, StreamShape};
+use millrace_netlist::{Design, InstanceId, ModuleBuilder, ModuleId, NodeId, OutStream};
 
 /// Whose sending side it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,14 +31,17 @@ pub(super) fn fields(shape: &Shape, side: Side) -> Vec<(&'static str, u32)> {
     if shape.features.cuts {
         fields.push(("most", Shape::LENGTH));
     }
+    if shape.user > 0 && side == Side::Port {
+        fields.push(("of_class", shape.class_bits()));
+    }
     if side == Side::Again {
         fields.push(("tag", shape.tag));
     }
     fields
 }
 
-/// The module of a sending side. Inputs: `enqueue` with `class`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each receiving
-/// side `writtenN`, `writingN`, `dataN` and `last_wordN`. Outputs: `accepted`; `readN` with `address`; `done` with `done_input` and
+/// The module of a sending side. Inputs: `enqueue` with `queue`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each receiving
+/// side `writtenN`, `writingN`, `dataN` and `last_wordN`, and `userN` where something goes with frames. Outputs: `accepted`; `readN` with `address`; `done` with `done_input` and
 /// `done_slot`; `countN`; `empty`, a cycle after a frame had no bytes; the stream `m`. Where copies share new headers, `fetch` with
 /// `place` (the number of a slot of all ports) asks for those of the frame whose turn it is, and `emitted` is what was asked for last.
 pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> ModuleId {
@@ -46,10 +49,10 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
     let editing = editor(design, shape.editor());
     let mut m = ModuleBuilder::new(if side == Side::Again { "transmit_again" } else { "transmit" });
     let fields = fields(shape, side);
-    let (enqueue, class) = (m.input("enqueue", 1), m.input("class", shape.class_bits()));
+    let (enqueue, class) = (m.input("enqueue", 1), m.input("queue", shape.queue_bits()));
     let bytes = m.input("bytes", Shape::LENGTH);
     let entry: Vec<NodeId> = fields.iter().map(|(name, width)| m.input(name, *width)).collect();
-    let output = m.output_stream("m", StreamShape::frames(shape.width, 1));
+    let output = m.output_stream("m", if side == Side::Again { shape.comes_in() } else { shape.leaves() });
 
     // Whose turn it is.
     let turns = m.instance(design, scheduling, "scheduler");
@@ -123,12 +126,13 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
         m.set_enable(register, take);
     }
     read(&mut m, shape, edits, (input, slot));
+    let user = with_frame(&mut m, shape, edits, input);
     let done = m.output_of(edits, "done");
     for (name, value) in [("done", done), ("done_input", input), ("done_slot", slot)] {
         m.output(name, value);
     }
     tell_empty(&mut m, edits, done);
-    send(&mut m, shape, (edits, take), (&fields, &fetched_fields), &output);
+    send(&mut m, shape, (edits, take, user), (&fields, &fetched_fields), &output);
     design.add(m.finish())
 }
 
@@ -210,7 +214,7 @@ fn fetches(m: &mut ModuleBuilder, shape: &Shape, valid: NodeId, take: NodeId) ->
 fn send(
     m: &mut ModuleBuilder,
     shape: &Shape,
-    (edits, take): (InstanceId, NodeId),
+    (edits, take, user): (InstanceId, NodeId, Option<NodeId>),
     (fields, fetched): (&[(&'static str, u32)], &[NodeId]),
     output: &OutStream,
 ) {
@@ -228,14 +232,28 @@ fn send(
     if let Some(tag) = at_output(m, "tag") {
         m.output("tag_sent", tag);
     }
+    let (mut beat, there) = m.stream_from(edits, "m");
+    let more: Vec<NodeId> = at_output(m, "of_class").into_iter().chain(user).chain(beat.user).collect();
+    beat.user = Some(m.concat(&more));
     match at_output(m, "most") {
-        Some(most) => cut(m, shape, (edits, most), output),
+        Some(most) => cut(m, shape, (edits, most), (beat, there), output),
         None => {
-            let (beat, there) = m.stream_from(edits, "m");
             m.connect_ready(edits, "m", output.ready);
             m.drive_stream(output, &beat, there);
         }
     }
+}
+
+/// What came with the frame of the beat at the output, from the side where it came in.
+fn with_frame(m: &mut ModuleBuilder, shape: &Shape, edits: InstanceId, input: NodeId) -> Option<NodeId> {
+    if shape.user == 0 {
+        return None;
+    }
+    let users: Vec<NodeId> =
+        (0..shape.sides()).map(|port| m.input(&format!("user{port}"), shape.user)).collect();
+    let now = m.choose(input, &users);
+    let emits = m.output_of(edits, "emits");
+    Some(m.kept("user_out", now, emits, None))
 }
 
 /// Bits that say where a frame came in, and its slot there.
@@ -264,7 +282,7 @@ fn places(
             let enable = m.and(own, moves);
             m.set_next(register, next);
             m.set_enable(register, enable);
-            let number = m.number(shape.class_bits(), at.into());
+            let number = m.number(shape.queue_bits(), at.into());
             let all = m.concat(&[number, place]);
             m.resize(all, millrace_netlist::address_width(shape.queues * shape.depth))
         });

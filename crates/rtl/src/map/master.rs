@@ -41,7 +41,13 @@ impl Pending {
 impl Master {
     /// At the bus of a simulated design, whose ports have the usual names.
     pub fn of(simulator: &Simulator, bus: Bus) -> Master {
-        let (input, output) = (|name: &str| simulator.input(name), |name: &str| simulator.output(name));
+        Master::of_part(simulator, bus, "")
+    }
+
+    /// At one of several buses: the names of its ports begin with that.
+    pub fn of_part(simulator: &Simulator, bus: Bus, prefix: &str) -> Master {
+        let input = |name: &str| simulator.input(&format!("{prefix}{name}"));
+        let output = |name: &str| simulator.output(&format!("{prefix}{name}"));
         Master(match bus {
             Bus::Axi4Lite => Signals::Axi {
                 write: [
