@@ -81,8 +81,11 @@ fn text(numbers: &mut Numbers) -> (String, Vec<Vec<String>>) {
             Kind::Demultiplexer => block(&mut text, &name, "kind = \"demultiplexer\"\nports = 3\n".into()),
             Kind::Program => {
                 let (program, entries) = PROGRAMS[numbers.below(PROGRAMS.len())];
-                let entries = if entries { format!("entries = \"{program}.entries\"\n") } else { String::new() };
-                let rest = format!("kind = \"p4\"\nprogram = \"{program}.p4\"\n{entries}ports = 3\nlongest = 4096\n");
+                let entries =
+                    if entries { format!("entries = \"{program}.entries\"\n") } else { String::new() };
+                let rest = format!(
+                    "kind = \"p4\"\nprogram = \"{program}.p4\"\n{entries}ports = 3\nlongest = 4096\n"
+                );
                 block(&mut text, &name, rest);
                 placed.push(vec![name.clone()]);
                 inputs.push((0..3).map(|input| format!("{name}.in{input}")).collect());

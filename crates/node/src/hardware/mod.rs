@@ -13,6 +13,7 @@ mod control;
 mod cycles;
 mod device;
 mod driver;
+mod facts;
 mod far;
 mod mac;
 mod modules;

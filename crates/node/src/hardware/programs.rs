@@ -6,9 +6,11 @@
 //!                              bus of its registers: tables, objects, what it counts
 //! ```
 //!
-//! The device keeps what goes with a frame next to its slot, so each copy leaves with the facts of the frame that came.
+//! The device keeps what goes with a frame next to its slot, so each copy leaves with the facts of the frame that came, as far as anything
+//! looks at them after it ([`Live`]).
 
-use super::modules::{FACTS, add_up, counter, parts, shape};
+use super::facts::Live;
+use super::modules::{add_up, counter, parts, shape};
 use crate::blocks::{Load, NoProgram, compile, load_entries};
 use crate::model::{Kind, MacLink, NodeFile, Placement, ProgramSpec};
 use millrace_dataplane::{EngineKind, Switch, SwitchConfig};
@@ -25,10 +27,6 @@ use std::sync::Arc;
 
 /// Frames that each input of a program holds.
 const SLOTS: u32 = 16;
-/// Bits of the facts above the class, and below it.
-const ABOVE: u32 = 16;
-const BELOW: u32 = FACTS - ABOVE - CLASS_BITS;
-
 /// The programs of a node that are in hardware.
 #[derive(Debug, Default)]
 pub struct Programs {
@@ -41,6 +39,8 @@ pub struct Part {
     block: usize,
     spec: ProgramSpec,
     program: Arc<Ir>,
+    /// The facts that something looks at after it.
+    live: Live,
     device: Device,
     entries: Option<String>,
     capacities: Vec<(TableId, u64)>,
@@ -77,19 +77,47 @@ impl Programs {
     /// A file cannot be read, or what is in it is wrong.
     pub fn of(node: &NodeFile, (bus, target): (Bus, Target), load: Load<'_>) -> Result<Programs, BadProgram> {
         let mut programs = Programs::default();
+        let mut left = BTreeMap::new();
         for (number, block) in node.blocks.iter().enumerate() {
-            let (Kind::P4(spec), Placement::Hardware) = (&block.kind, block.placement) else { continue };
-            if !spec.software.is_empty() {
-                programs.alone.push((number, "it has tables in software".to_owned()));
-                continue;
-            }
-            let failed = |why: NoProgram| BadProgram { block: block.name.clone(), why: why.to_string() };
-            let options = Options { period_ps: period(node, block.function), target, ..Options::default() };
-            match Part::new((number, spec), options, bus, load).map_err(failed)? {
-                Ok(part) => drop(programs.parts.insert(number, Arc::new(part))),
-                Err(why) => programs.alone.push((number, why)),
+            match (&block.kind, block.placement) {
+                (Kind::P4(spec), Placement::Hardware) if spec.software.is_empty() => {
+                    left.insert(number, spec);
+                }
+                (Kind::P4(_), Placement::Hardware) => {
+                    programs.alone.push((number, "it has tables in software".to_owned()));
+                }
+                _ => {}
             }
         }
+        // What is kept of facts follows from which other programs are parts, which is known when their devices are made.
+        while !left.is_empty() {
+            let is_alone = |block: usize| programs.alone.iter().any(|(other, _)| *other == block);
+            let is_part =
+                |block: usize| node.blocks[block].placement == Placement::Hardware && !is_alone(block);
+            let live = Live::after_blocks(node, is_part);
+            let alone = programs.alone.len();
+            for (number, spec) in &left {
+                let block = &node.blocks[*number];
+                let failed = |why: NoProgram| BadProgram { block: block.name.clone(), why: why.to_string() };
+                let options =
+                    Options { period_ps: period(node, block.function), target, ..Options::default() };
+                if programs.parts.get(number).is_some_and(|part| part.live == live[*number]) {
+                    continue;
+                }
+                match Part::new((*number, spec, live[*number]), options, bus, load).map_err(failed)? {
+                    Ok(part) => drop(programs.parts.insert(*number, Arc::new(part))),
+                    Err(why) => programs.alone.push((*number, why)),
+                }
+            }
+            if alone == programs.alone.len() {
+                break;
+            }
+            for (number, _) in &programs.alone {
+                left.remove(number);
+                programs.parts.remove(number);
+            }
+        }
+        programs.alone.sort();
         Ok(programs)
     }
 
@@ -120,7 +148,7 @@ fn period(node: &NodeFile, function: usize) -> u32 {
 impl Part {
     /// `Err` in it: why no device runs the program.
     fn new(
-        (block, spec): (usize, &ProgramSpec),
+        (block, spec, live): (usize, &ProgramSpec, Live),
         options: Options,
         bus: Bus,
         load: Load<'_>,
@@ -134,12 +162,12 @@ impl Part {
             Ok(hardware) => hardware,
             Err(why) => return Ok(Err(why.to_string())),
         };
-        let device = match Device::new(&hardware, device_options(spec, bus)) {
+        let device = match Device::new(&hardware, device_options(spec, live, bus)) {
             Ok(device) => device,
             Err(why) => return Ok(Err(why.to_string())),
         };
         let (capacities, places) = (hardware.capacities().collect(), hardware.places().collect());
-        let part = Part { block, spec: spec.clone(), program, device, entries, capacities, places };
+        let part = Part { block, spec: spec.clone(), program, live, device, entries, capacities, places };
         part.switch()?;
         Ok(Ok(part))
     }
@@ -191,9 +219,9 @@ impl Part {
         let (mut came, mut left) = (Vec::new(), Vec::new());
         for port in 0..own {
             match port < self.spec.ports {
-                true => came.push(comes_in(&mut m, device, port)),
+                true => came.push(comes_in(&mut m, (device, self.live), port)),
                 // Nothing comes from the manager.
-                false => never_comes(&mut m, device, port),
+                false => never_comes(&mut m, (device, self.live), port),
             }
         }
         let manager = self.spec.cpu_port.and_then(|number| self.device.options().port(number));
@@ -201,7 +229,7 @@ impl Part {
             let port = if output == self.spec.ports { manager } else { Some(output) };
             let taken = output < self.spec.ports && port == manager;
             match port.filter(|_| !taken) {
-                Some(port) => left.push(leaves(&mut m, device, (output, port))),
+                Some(port) => left.push(leaves(&mut m, (device, self.live), (output, port))),
                 None => never_leaves(&mut m, output),
             }
         }
@@ -221,7 +249,7 @@ impl Part {
 }
 
 /// The device of a program: a port for each input and output, and one for the manager.
-fn device_options(spec: &ProgramSpec, bus: Bus) -> DeviceOptions {
+fn device_options(spec: &ProgramSpec, live: Live, bus: Bus) -> DeviceOptions {
     let manager = spec.cpu_port.filter(|number| *number >= spec.ports);
     let numbers: Vec<u32> = (0..spec.ports).chain(manager).collect();
     let ports = numbers.len() as u32;
@@ -234,7 +262,7 @@ fn device_options(spec: &ProgramSpec, bus: Bus) -> DeviceOptions {
         depth: (ports * SLOTS).next_power_of_two(),
         queues: 1,
         bus,
-        user: ABOVE + BELOW,
+        user: Some(live.width()),
         ..DeviceOptions::default()
     }
 }
@@ -251,12 +279,13 @@ fn is_told(name: &str) -> bool {
 }
 
 /// The stream of an input; whether a frame has come whole.
-fn comes_in(m: &mut ModuleBuilder, device: InstanceId, port: u32) -> NodeId {
+fn comes_in(m: &mut ModuleBuilder, (device, live): (InstanceId, Live), port: u32) -> NodeId {
     let input = m.input_stream(&format!("s{port}"), shape());
     let (_, _, last, facts) = parts(&input.beat);
-    let (above, below) = (m.slice(facts, FACTS - ABOVE, ABOVE), m.slice(facts, 0, BELOW));
-    let is_bad = m.number(1, 0);
-    let user = m.concat(&[above, below, is_bad]);
+    let mut user = live.pack(m, facts);
+    // No frame of a node is bad.
+    user.push(m.number(1, 0));
+    let user = m.concat(&user);
     let beat = Beat { user: Some(user), ..input.beat };
     let stream = format!("rx{port}");
     m.connect_stream(device, &stream, &beat, input.valid);
@@ -265,25 +294,25 @@ fn comes_in(m: &mut ModuleBuilder, device: InstanceId, port: u32) -> NodeId {
     m.all(&[input.valid, ready, last])
 }
 
-fn never_comes(m: &mut ModuleBuilder, device: InstanceId, port: u32) {
+fn never_comes(m: &mut ModuleBuilder, (device, live): (InstanceId, Live), port: u32) {
     let never = m.number(1, 0);
     let beat = Beat {
         data: Some(m.number(shape().data, 0)),
         keep: Some(m.number(shape().keep, 0)),
         last: Some(never),
-        user: Some(m.constant(Bits::zero(1 + ABOVE + BELOW))),
+        user: Some(m.constant(Bits::zero(1 + live.width()))),
     };
     m.connect_stream(device, &format!("rx{port}"), &beat, never);
 }
 
 /// The stream of an output; whether a frame has left whole.
-fn leaves(m: &mut ModuleBuilder, device: InstanceId, (output, port): (u32, u32)) -> NodeId {
+fn leaves(m: &mut ModuleBuilder, (device, live): (InstanceId, Live), (output, port): (u32, u32)) -> NodeId {
     let stream = format!("tx{port}");
     let (beat, valid) = m.stream_from(device, &stream);
     let (_, _, last, user) = parts(&beat);
-    let class = m.slice(user, 1 + ABOVE + BELOW, CLASS_BITS);
-    let (above, below) = (m.slice(user, 1 + BELOW, ABOVE), m.slice(user, 1, BELOW));
-    let facts = m.concat(&[above, class, below]);
+    let class = m.slice(user, 1 + live.width(), CLASS_BITS);
+    let packed = (live.width() > 0).then(|| m.slice(user, 1, live.width()));
+    let facts = live.unpack(m, packed, class);
     let out = m.output_stream(&format!("m{output}"), shape());
     m.drive_stream(&out, &Beat { user: Some(facts), ..beat }, valid);
     m.connect_ready(device, &stream, out.ready);

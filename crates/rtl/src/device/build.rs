@@ -72,7 +72,7 @@ impl Device {
         }
         let whole = whole_frames(&program, ingress, egress);
         let whole = whole.or_else(|| features.cuts.then(|| "what is cloned or cut".to_owned()));
-        let whole = whole.or_else(|| (options.user > 0).then(|| "what goes with each frame".to_owned()));
+        let whole = whole.or_else(|| options.user.map(|_| "what goes with each frame".to_owned()));
         let tail = tail_of(&program, &hardware.stages, features)?;
         if let Some(tail) = tail {
             check_stage(hardware, tail)?;
@@ -329,7 +329,7 @@ impl<'a> Top<'a> {
             }
             false => self.streams(receives, sends),
         }
-        if self.shape.user > 0 {
+        if self.shape.user.is_some() {
             let busy: Vec<NodeId> = receives.iter().map(|of| self.m.output_of(*of, "busy")).collect();
             let busy = self.m.any(&busy);
             self.m.output("busy", busy);
@@ -632,7 +632,7 @@ impl<'a> Top<'a> {
                 false => queue,
             };
             m.connect(*send, "queue", own_queue);
-            if shape.user > 0 && !is_again {
+            if shape.user.is_some() && !is_again {
                 m.connect(*send, "of_class", class);
             }
             m.connect(*send, "bytes", leaving.bytes);
@@ -690,7 +690,7 @@ impl<'a> Top<'a> {
                 let done = m.and(done, own);
                 m.connect(*receive, &format!("done{to}"), done);
                 m.connect(*receive, &format!("slot{to}"), done_slot);
-                if self.shape.user > 0 {
+                if self.shape.user_bits() > 0 {
                     m.connect(*receive, &format!("user_slot{to}"), done_slot);
                     let user = m.output_of(*receive, &format!("user{to}"));
                     m.connect(*send, &format!("user{from}"), user);

@@ -162,9 +162,9 @@ pub struct DeviceOptions {
     /// The bus of its registers.
     pub bus: Bus,
     /// Bits that come with each frame in `tuser` of its last beat, above the mark of a bad one, and leave with each of its copies; above
-    /// them there is the class that the program gave it ([`CLASS_BITS`]). 0: none, and no class. Ports have streams then, and frames wait
-    /// for their end: no bad one leaves.
-    pub user: u32,
+    /// them there is the class that the program gave it ([`CLASS_BITS`]), and the output `busy` says whether a frame is in the device. Ports
+    /// have streams then, and frames wait for their end: no bad one leaves. None: frames are all that passes.
+    pub user: Option<u32>,
 }
 
 /// Bits of a class at a port.
@@ -195,7 +195,7 @@ impl Default for DeviceOptions {
             queues: 4,
             depth: 32,
             bus: Bus::Axi4Lite,
-            user: 0,
+            user: None,
         }
     }
 }
@@ -253,11 +253,14 @@ impl DeviceOptions {
         power("the length of the longest frame", self.frame, 512, 1 << 14)?;
         power("the depth of a queue", self.depth, 2, MAX_DEPTH)?;
         match self.user {
-            0 => {}
-            _ if self.link.has_macs() => {
+            None => {}
+            Some(_) if self.link.has_macs() => {
                 return Err(format!("bits that go with frames, which {} does not carry", self.link.name()));
             }
-            user => within("the number of bits that go with a frame", user, MAX_USER)?,
+            Some(user) if user > MAX_USER => {
+                return Err(format!("{user} bits that go with a frame: at most {MAX_USER} (MAX_USER)"));
+            }
+            Some(_) => {}
         }
         match self.link == Link::Xgmii && self.width != 64 {
             true => Err(format!("a MAC of 10 Gbit/s has beats of 64 bits, not {}", self.width)),

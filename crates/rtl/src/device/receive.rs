@@ -111,13 +111,13 @@ pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) ->
     m.output("request", pending);
 
     store(m, shape, &slots, (count, comes), (data, bytes, ends, is_bad));
-    if shape.user > 0 {
-        let user = m.slice(user, 1, shape.user);
+    if shape.user_bits() > 0 {
+        let user = m.slice(user, 1, shape.user_bits());
         keep_user(m, shape, &slots, (user, ended));
     }
     let finished = m.or(ended, overrun);
     let (writing, others) = slots.update(m, shape, finished, lost);
-    if shape.user > 0 {
+    if shape.user.is_some() {
         let begun = m.reduce_or(count);
         let busy = m.any(&[others, begun, pending]);
         m.output("busy", busy);
@@ -244,7 +244,7 @@ fn store(
 
 /// What came with each frame, for who sends it: as the number of its last word, it is there when the frame is.
 fn keep_user(m: &mut ModuleBuilder, shape: &Shape, slots: &Slots, (user, ended): (NodeId, NodeId)) {
-    let memory = m.memory("users", shape.user, shape.slots, Vec::new());
+    let memory = m.memory("users", shape.user_bits(), shape.slots, Vec::new());
     let ends = m.delayed("user_ends", ended, Some(0));
     let slot = m.delayed("user_slot", slots.current, None);
     let user = m.delayed("user_before", user, None);

@@ -25,8 +25,8 @@ pub(super) struct Shape {
     /// Bits that go with a frame that starts again; 0: none does.
     pub(super) tag: u32,
     pub(super) features: Features,
-    /// Bits that come with a frame and leave with its copies.
-    pub(super) user: u32,
+    /// Bits that come with a frame and leave with its copies, which then have their class, too.
+    pub(super) user: Option<u32>,
 }
 
 impl Shape {
@@ -117,17 +117,17 @@ impl Shape {
 
     /// Bits of a class: where it does not leave with the frame, those of the number of a queue.
     pub(super) fn class_bits(&self) -> u32 {
-        if self.user > 0 { CLASS_BITS } else { self.queue_bits() }
+        if self.user.is_some() { CLASS_BITS } else { self.queue_bits() }
     }
 
     /// The highest class; a frame of a higher one is of this.
     pub(super) fn highest_class(&self) -> u32 {
-        if self.user > 0 { (1 << CLASS_BITS) - 1 } else { self.queues - 1 }
+        if self.user.is_some() { (1 << CLASS_BITS) - 1 } else { self.queues - 1 }
     }
 
     /// The queue of a class.
     pub(super) fn queue_of(&self, m: &mut ModuleBuilder, class: NodeId) -> NodeId {
-        if self.user == 0 {
+        if self.user.is_none() {
             return class;
         }
         let last = m.number(self.class_bits(), u128::from(self.queues - 1));
@@ -136,14 +136,19 @@ impl Shape {
         m.slice(queue, 0, self.queue_bits())
     }
 
+    /// Bits of what comes with a frame.
+    pub(super) fn user_bits(&self) -> u32 {
+        self.user.unwrap_or(0)
+    }
+
     /// The stream of frames that come.
     pub(super) fn comes_in(&self) -> StreamShape {
-        StreamShape::frames(self.width, 1 + self.user)
+        StreamShape::frames(self.width, 1 + self.user_bits())
     }
 
     /// The stream of frames that leave by a port.
     pub(super) fn leaves(&self) -> StreamShape {
-        StreamShape::frames(self.width, if self.user > 0 { 1 + self.user + CLASS_BITS } else { 1 })
+        StreamShape::frames(self.width, self.user.map_or(1, |user| 1 + user + CLASS_BITS))
     }
 
     /// Bits of the number of copies of a frame that wait.

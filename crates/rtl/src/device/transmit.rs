@@ -31,7 +31,7 @@ pub(super) fn fields(shape: &Shape, side: Side) -> Vec<(&'static str, u32)> {
     if shape.features.cuts {
         fields.push(("most", Shape::LENGTH));
     }
-    if shape.user > 0 && side == Side::Port {
+    if shape.user.is_some() && side == Side::Port {
         fields.push(("of_class", shape.class_bits()));
     }
     if side == Side::Again {
@@ -246,11 +246,11 @@ fn send(
 
 /// What came with the frame of the beat at the output, from the side where it came in.
 fn with_frame(m: &mut ModuleBuilder, shape: &Shape, edits: InstanceId, input: NodeId) -> Option<NodeId> {
-    if shape.user == 0 {
+    let bits = shape.user_bits();
+    if bits == 0 {
         return None;
     }
-    let users: Vec<NodeId> =
-        (0..shape.sides()).map(|port| m.input(&format!("user{port}"), shape.user)).collect();
+    let users: Vec<NodeId> = (0..shape.sides()).map(|port| m.input(&format!("user{port}"), bits)).collect();
     let now = m.choose(input, &users);
     let emits = m.output_of(edits, "emits");
     Some(m.kept("user_out", now, emits, None))
