@@ -1,15 +1,19 @@
 //! The registers of a design at the bus of a processor: a board whose registers are mapped does what software does, and the design is the
 //! same in Verilator.
 
-use millrace_link::{Device, Event, Fault, Shape};
-use millrace_netlist::{SignalId, Simulator};
+mod board;
+
+use board::{Board, Registers, all, carry, verilated};
+use millrace_link::Device;
+use millrace_netlist::Simulator;
 use millrace_node::hardware::{HardwareDevice, MappedDevice, Programs, Top};
 use millrace_node::{Graph, MacLink, Mapped, NodeFile, map};
 use millrace_rtl::device::Link;
-use millrace_rtl::device::wire::Wire;
-use millrace_rtl::map::{Bus, Master, Pending, Request};
-use millrace_rtl::{Effort, Pair};
+use millrace_rtl::map::Bus;
 use std::sync::{Arc, Mutex};
+
+/// The MACs of the board.
+const MACS: [&str; 2] = ["p0", "p1"];
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/nodes/board.toml");
 
@@ -21,110 +25,6 @@ fn file(link: MacLink, placement: &str) -> NodeFile {
     NodeFile::parse("board.toml", &text).unwrap_or_else(|why| panic!("{}", why.render(false)))
 }
 
-/// A board: cycles pass while its registers are accessed, and frames come and leave by its links.
-struct Board {
-    sim: Simulator,
-    bus: Master,
-    wires: [Wire; 2],
-    left: [Vec<Vec<u8>>; 2],
-    inputs: Vec<(u32, Option<SignalId>)>,
-    /// The inputs of each cycle, in words.
-    record: Vec<Vec<u64>>,
-    /// The number of the next frame that comes by the first link by itself, each in so many cycles; none do.
-    paced: Option<u32>,
-}
-
-/// Cycles between two frames that come by themselves: more than a TCAM takes for one of 60 bytes.
-const PACE: usize = 29;
-
-impl Board {
-    fn new(top: &Top, link: Link) -> Board {
-        let sim = Simulator::new(&top.design).unwrap_or_else(|errors| panic!("{errors:?}"));
-        let wire = |name: &str| Wire::of(&sim, link, [&format!("{name}.rx"), &format!("{name}.tx")]).unwrap();
-        let (wires, bus) = (["p0", "p1"].map(wire), Master::of(&sim, top.bus));
-        let inputs = top.design.modules[top.design.top().unwrap()].inputs.values();
-        let inputs = inputs.map(|port| (port.width, sim.input(&port.name))).collect();
-        Board { sim, bus, wires, left: Default::default(), inputs, record: Vec::new(), paced: None }
-    }
-
-    fn cycle(&mut self, request: Option<&mut Pending>) -> Option<u32> {
-        if let Some(number) = self.paced.as_mut().filter(|_| self.record.len().is_multiple_of(PACE)) {
-            let mut bytes = vec![2; 60];
-            bytes[20..24].copy_from_slice(&number.to_be_bytes());
-            *number += 1;
-            self.wires[0].send(&bytes, false);
-        }
-        self.wires.iter_mut().for_each(|wire| wire.begin(&mut self.sim));
-        let answer = request.and_then(|pending| self.bus.cycle(&mut self.sim, pending));
-        for (wire, left) in self.wires.iter_mut().zip(&mut self.left) {
-            left.extend(wire.end(&mut self.sim).map(|frame| {
-                assert!(!frame.is_bad);
-                frame.bytes
-            }));
-        }
-        let mut words = Vec::new();
-        for (width, signal) in &self.inputs {
-            match signal {
-                Some(signal) => words.extend(self.sim.get(*signal).limbs()),
-                None => words.extend(std::iter::repeat_n(0, width.div_ceil(64) as usize)),
-            }
-        }
-        self.record.push(words);
-        self.sim.step();
-        answer
-    }
-
-    fn request(&mut self, request: Request) -> Result<u32, Fault> {
-        let mut pending = Pending::new(request);
-        for _ in 0..100 {
-            if let Some(answer) = self.cycle(Some(&mut pending)) {
-                self.bus.idle(&mut self.sim);
-                return Ok(answer);
-            }
-        }
-        Err(Fault::new("the bus does not answer"))
-    }
-
-    /// Sends frames, one after the other; gives what leaves by both links until nothing does any more.
-    fn carry(&mut self, frames: &[(usize, Vec<u8>)]) -> [Vec<Vec<u8>>; 2] {
-        for (port, frame) in frames {
-            self.wires[*port].send(frame, false);
-            let mut idle = 0;
-            while idle < 100 {
-                self.cycle(None);
-                idle = if self.wires.iter().all(Wire::is_idle) { idle + 1 } else { 0 };
-            }
-        }
-        std::mem::take(&mut self.left)
-    }
-}
-
-/// The registers of a board, as the kernel maps them.
-#[derive(Clone)]
-struct Registers(Arc<Mutex<Board>>);
-
-impl Device for Registers {
-    fn shape(&self) -> Shape {
-        Shape { name: "board".to_owned(), bytes: 4096, ports: 0 }
-    }
-
-    fn read(&mut self, address: u32) -> Result<u32, Fault> {
-        self.0.lock().unwrap().request(Request::Read(address))
-    }
-
-    fn write(&mut self, address: u32, word: u32) -> Result<(), Fault> {
-        self.0.lock().unwrap().request(Request::Write(address, word)).map(|_| ())
-    }
-
-    fn send(&mut self, _: u16, _: &[u8]) -> Result<(), Fault> {
-        Err(Fault::new("registers carry no frames"))
-    }
-
-    fn poll(&mut self, _: &mut dyn FnMut(Event)) -> Result<(), Fault> {
-        Ok(())
-    }
-}
-
 fn frames(from: u8, count: u8) -> Vec<(usize, Vec<u8>)> {
     let frame = |number: u8| {
         let mut bytes = vec![number; 60 + 3 * usize::from(number)];
@@ -132,26 +32,6 @@ fn frames(from: u8, count: u8) -> Vec<(usize, Vec<u8>)> {
         (usize::from(number % 2), bytes)
     };
     (from..from + count).map(frame).collect()
-}
-
-/// What leaves a node in software by both ports, the same frames one after the other.
-fn carry(graph: &mut Graph, node: &NodeFile, frames: &[(usize, Vec<u8>)]) -> [Vec<Vec<u8>>; 2] {
-    let mut left = [Vec::new(), Vec::new()];
-    for (port, frame) in frames {
-        graph.receive(node.block(&format!("p{port}")).unwrap(), frame, 0);
-        while graph.turn(0) {}
-        for (port, left) in left.iter_mut().enumerate() {
-            left.extend(std::iter::from_fn(|| graph.leave_by(node.block(&format!("p{port}")).unwrap())));
-        }
-    }
-    left
-}
-
-/// All registers but those of the node itself, which the hardware does not have.
-fn all(map: &[Mapped], mut read: impl FnMut(u32) -> u32) -> Vec<(String, Vec<u32>)> {
-    let of_blocks = map.iter().filter(|of| !of.name.starts_with("node."));
-    let mut value = |of: &Mapped| (0..of.words).map(|word| read(of.address + 4 * word)).collect();
-    of_blocks.map(|of| (of.name.clone(), value(of))).collect()
 }
 
 fn graph(node: &NodeFile) -> Graph {
@@ -176,13 +56,14 @@ fn compare(link: MacLink, bus: Bus) -> (Top, Board) {
     let (mut software, map) = (graph(&plain), map(&node));
     let top = Top::new(&node, &Programs::default(), 0, bus).unwrap().unwrap();
     let of_wire = if link == MacLink::Gmii { Link::Gmii } else { Link::Xgmii };
-    let board = Arc::new(Mutex::new(Board::new(&top, of_wire)));
+    let board = Arc::new(Mutex::new(Board::new(&node, &top, of_wire, MACS)));
     let open =
-        || MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board))), Vec::new()).unwrap();
+        || MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board), 0)), Vec::new()).unwrap();
     let mut device = open();
     for part in 0..2 {
         let frames = frames(20 * part, 16);
-        let (wanted, found) = (carry(&mut software, &plain, &frames), board.lock().unwrap().carry(&frames));
+        let (wanted, found) =
+            (carry(&mut software, &plain, MACS, &frames), board.lock().unwrap().carry(&frames));
         assert!(
             wanted == found && wanted.iter().all(|left| left.len() > 3),
             "{link:?}, {bus:?}, part {part}"
@@ -204,7 +85,7 @@ fn compare(link: MacLink, bus: Bus) -> (Top, Board) {
     drop(device);
     let mut device = open();
     let (mut software, frames) = (graph(&plain), frames(50, 12));
-    let (wanted, found) = (carry(&mut software, &plain, &frames), board.lock().unwrap().carry(&frames));
+    let (wanted, found) = (carry(&mut software, &plain, MACS, &frames), board.lock().unwrap().carry(&frames));
     assert!(wanted == found, "{link:?}, {bus:?}: after a new start");
     let of_entries: Vec<Mapped> = map.into_iter().filter(|of| of.name.starts_with("forward.entry")).collect();
     let wanted = all(&of_entries, |address| software.read(address));
@@ -223,23 +104,10 @@ fn a_mapped_board_does_what_software_does() {
     }
 }
 
-/// What the board did, again and in a model of Verilator: every output in every cycle.
 #[test]
 fn verilator_does_the_same() {
-    if std::process::Command::new("verilator").arg("--version").output().is_err() {
-        println!("skipped, there is no verilator (Debian: verilator)");
-        return;
-    }
     let (top, board) = compare(MacLink::Xgmii, Bus::Axi4Lite);
-    let mut pair = Pair::new(&top.design, Effort::Quick).unwrap();
-    for (cycle, inputs) in board.record.iter().enumerate() {
-        let mut words = inputs.iter().copied();
-        pair.set_inputs(&mut || words.next().unwrap());
-        if let Some((port, ours, theirs)) = pair.difference() {
-            panic!("cycle {cycle}: {port} is {ours}, in Verilator {theirs}");
-        }
-        pair.step();
-    }
+    verilated(&top, &board);
     assert!(board.record.len() > 10_000, "{} cycles", board.record.len());
 }
 
@@ -248,9 +116,9 @@ fn verilator_does_the_same() {
 fn frames_meet_a_table_before_or_after_a_write() {
     let node = file(MacLink::Xgmii, "hardware");
     let top = Top::new(&node, &Programs::default(), 0, Bus::Axi4Lite).unwrap().unwrap();
-    let board = Arc::new(Mutex::new(Board::new(&top, Link::Xgmii)));
+    let board = Arc::new(Mutex::new(Board::new(&node, &top, Link::Xgmii, MACS)));
     let open =
-        || MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board))), Vec::new()).unwrap();
+        || MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board), 0)), Vec::new()).unwrap();
     let (mut device, of) = (open(), map(&node));
     let address = |name: &str| of.iter().find(|of| of.name == name).unwrap().address;
     board.lock().unwrap().paced = Some(0);
@@ -301,9 +169,9 @@ fn frames_meet_a_table_before_or_after_a_write() {
 fn a_request_changes_a_table_once() {
     let node = file(MacLink::Xgmii, "hardware");
     let top = Top::new(&node, &Programs::default(), 0, Bus::Axi4Lite).unwrap().unwrap();
-    let board = Arc::new(Mutex::new(Board::new(&top, Link::Xgmii)));
+    let board = Arc::new(Mutex::new(Board::new(&node, &top, Link::Xgmii, MACS)));
     let mut device =
-        MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board))), Vec::new()).unwrap();
+        MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board), 0)), Vec::new()).unwrap();
     let of = map(&node);
     let address = |name: &str| of.iter().find(|of| of.name == name).unwrap().address;
     let mut cycles = |times: u32| {
@@ -326,9 +194,9 @@ fn a_request_changes_a_table_once() {
 fn both_halves_of_a_number_are_of_one_moment() {
     let node = file(MacLink::Xgmii, "hardware");
     let top = Top::new(&node, &Programs::default(), 0, Bus::Axi4Lite).unwrap().unwrap();
-    let board = Arc::new(Mutex::new(Board::new(&top, Link::Xgmii)));
+    let board = Arc::new(Mutex::new(Board::new(&node, &top, Link::Xgmii, MACS)));
     let mut device =
-        MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board))), Vec::new()).unwrap();
+        MappedDevice::new(&node, &top, Box::new(Registers(Arc::clone(&board), 0)), Vec::new()).unwrap();
     let address = map(&node).iter().find(|of| of.name == "p0.rx.frames").unwrap().address;
     device.begin();
     assert_eq!(device.read(address), Ok(0));
@@ -392,7 +260,7 @@ fn other_boards_are_refused() {
         }
     }
     let other = Top::new(&other, &Programs::default(), 0, Bus::Axi4Lite).unwrap().unwrap();
-    let board = Registers(Arc::new(Mutex::new(Board::new(&other, Link::Xgmii))));
+    let board = Registers(Arc::new(Mutex::new(Board::new(&node, &other, Link::Xgmii, MACS))), 0);
     assert!(refused(&top, Box::new(board)).contains("of another program"), "the cookie");
     // No registers of this kind.
     let simulated = HardwareDevice::new(&node, &top).unwrap();
@@ -404,7 +272,7 @@ fn other_boards_are_refused() {
         split.blocks[block].placement = millrace_node::Placement::Software;
     }
     let top = Top::new(&split, &Programs::default(), 0, Bus::Axi4Lite).unwrap().unwrap();
-    let board = Registers(Arc::new(Mutex::new(Board::new(&top, Link::Xgmii))));
+    let board = Registers(Arc::new(Mutex::new(Board::new(&node, &top, Link::Xgmii, MACS))), 0);
     assert_eq!(
         refused(&top, Box::new(board)),
         "block `p1` and blocks that are not in this hardware send each other frames: mapped registers carry none"
