@@ -310,8 +310,11 @@ fn hardware(
     let programs = Programs::of(node, made_for, &mut open(file)).map_err(|why| failed(&why))?;
     let top =
         Top::new(node, &programs, device_named(node, name)?, Bus::Axi4Lite).map_err(|why| failed(&why))?;
-    let top =
-        top.ok_or_else(|| Failure::Failed(format!("no block of `{name}` is part of a design in hardware")))?;
+    let top = top.ok_or_else(|| {
+        Failure::Failed(format!(
+            "no block of `{name}` is in hardware, or all that are run programs with tables in software"
+        ))
+    })?;
     if uio.is_empty() {
         return Ok(Box::new(HardwareDevice::new(node, &top).map_err(Failure::Failed)?));
     }
@@ -361,7 +364,10 @@ fn write_hardware(file: &Path, folder: &Path, (args, is_json): (&RunNode, bool))
     let programs = Programs::of(&node, (bus, target), &mut open(file)).map_err(|why| failed(&why))?;
     let tops = Top::all(&node, &programs, bus).map_err(|why| failed(&why))?;
     if tops.is_empty() {
-        return Err(Failure::Failed("no block of the node is part of a design in hardware".into()));
+        return Err(Failure::Failed(
+            "no block of the node is in hardware, or all that are run programs with tables in software"
+                .into(),
+        ));
     }
     for (block, why) in programs.alone() {
         note_line(format_args!("block `{}` is no part of the design: {why}", node.blocks[block].name));

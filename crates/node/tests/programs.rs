@@ -57,6 +57,102 @@ fn a_program_does_the_same_in_each_placement() {
     assert!(found == wanted && applied > 0, "{applied} tables were applied in software");
 }
 
+/// A node whose program is in hardware or not, and blocks before and after it in software.
+fn between_software(placement: &str, program: &str) -> (NodeFile, Graph) {
+    node(&format!(
+        r#"
+        [[device]]
+        name = "d"
+        [[service]]
+        name = "s"
+        [[function]]
+        name = "f"
+        service = "s"
+        device = "d"
+        [[block]]
+        name = "p"
+        function = "f"
+        kind = "mac"
+        port = 300
+        [[block]]
+        name = "select"
+        function = "f"
+        kind = "octet_selector"
+        octets = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+        [[block]]
+        name = "match"
+        function = "f"
+        kind = "tcam"
+        [[block.entry]]
+        value = "0x00"
+        mask = "0x00"
+        to = ["out1", "out9"]
+        class = 5
+        [[block]]
+        name = "program"
+        function = "f"
+        kind = "p4"
+        placement = "{placement}"
+        program = "../../crates/node/tests/p4/{program}.p4"
+        entries = "../../crates/node/tests/p4/{program}.entries"
+        cpu-port = 1
+        [[block]]
+        name = "ask"
+        function = "f"
+        kind = "manager"
+        [[connection]]
+        from = "p.rx"
+        to = "select.in"
+        [[connection]]
+        from = "select.out"
+        to = "match.in"
+        [[connection]]
+        from = "match.out"
+        to = "program.in2"
+        [[connection]]
+        from = "program.manager"
+        to = "ask.in"
+        [[connection]]
+        from = "program.out0"
+        to = "ask.in"
+        "#
+    ))
+}
+
+/// Frames leave a program with the facts that they came with and the class that it gave them, the controller's port being an output too.
+#[test]
+fn a_program_in_hardware_keeps_the_facts_of_frames() {
+    let run = |placement: &str| {
+        let (file, mut graph) = between_software(placement, "edit");
+        let mut left = Vec::new();
+        for number in 0..12u8 {
+            let frame: Vec<u8> =
+                (0..60 + 9 * number).map(|at| if at < 2 { number % (3 + at) } else { at }).collect();
+            assert!(graph.receive(file.block("p").unwrap(), &frame, 0));
+            left.extend(std::iter::from_fn(|| graph.ask_outside()).map(|(_, item)| item));
+        }
+        let read = |of: &millrace_node::Mapped| {
+            (0..of.words).map(|word| graph.read(of.address + 4 * word)).collect()
+        };
+        let counted: Vec<(String, Vec<u32>)> =
+            map(&file).iter().map(|of| (of.name.clone(), read(of))).collect();
+        (left, counted)
+    };
+    let (software, hardware) = (run("software"), run("hardware"));
+    assert_eq!(software, hardware);
+    let items = software.0;
+    assert!(
+        items.len() > 6
+            && items.iter().all(|item| item.facts.port == 300 && item.facts.targets == 1 << 1 | 1 << 9)
+    );
+    assert!(items.iter().all(|item| item.facts.octets[2..] == item.bytes[2..16]));
+    let mut classes: Vec<u8> = items.iter().map(|item| item.facts.class).collect();
+    classes.sort_unstable();
+    classes.dedup();
+    // What has class 0 leaves by an output without a connection.
+    assert_eq!(classes, [2, 7]);
+}
+
 #[test]
 fn a_client_of_the_link_is_the_manager() {
     let text = r#"

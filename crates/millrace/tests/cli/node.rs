@@ -131,6 +131,43 @@ fn the_hardware_of_a_node_is_written_with_its_registers() {
 }
 
 #[test]
+fn a_program_of_a_board_is_written_with_registers_of_its_own() {
+    const FILE: &str = "programs/nodes/nat_board.toml";
+    let folder = Folder::new("node-program");
+    let to = folder.path("build");
+    let said = millrace(&["node", FILE, "-o", &to, "--target", "xc7"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.lines().any(|line| line.trim_start().starts_with("block nat ")), "{}", said.out);
+    let read = |name: &str| std::fs::read_to_string(format!("{to}/{name}")).unwrap();
+    let top = read("node.sv");
+    for port in ["[63:0] now_ns", " s_axi_awaddr", " nat_s_axi_awaddr", " outside_rx_data"] {
+        assert!(top.contains(port), "{port}");
+    }
+    assert!(read("registers.md").contains("| `nat.frames` |"));
+    assert!(read("nat/registers.h").contains("NATINGRESS_BINDING_IN"));
+    // Tables in software: the rest of the program is simulated by itself.
+    let said = millrace(&["node", "programs/nodes/nat.toml", "-o", &folder.path("none")]);
+    assert!(
+        said.code == 1 && said.err.contains("no block of the node is in hardware, or all"),
+        "{}",
+        said.err
+    );
+
+    let zeros = folder.path("zeros");
+    std::fs::write(&zeros, [0; 512]).unwrap();
+    let serve =
+        |more: &[&str]| millrace(&[&["node", "serve", FILE, "board", "--uio", &zeros], more].concat());
+    let said = serve(&[]);
+    assert!(said.code == 2 && said.err.contains("are missing: --uio nat=PATH"), "{}", said.err);
+    let said = serve(&["--uio", "gnat=/dev/uio1"]);
+    assert!(said.code == 1 && said.err.contains("`gnat` is no program that is part of"), "{}", said.err);
+    let said = serve(&["--uio", &format!("nat={zeros}"), "--map", "nat=x"]);
+    assert!(said.code == 2 && said.err.contains("`x` is no number of a map"), "{}", said.err);
+    let said = serve(&["--uio", &format!("nat={zeros}")]);
+    assert!(said.code == 1 && said.err.contains("no registers of this kind"), "{}", said.err);
+}
+
+#[test]
 fn mapped_registers_have_to_be_those_of_the_design() {
     let folder = Folder::new("node-mapped");
     let file = in_hardware(&folder);
