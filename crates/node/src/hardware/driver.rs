@@ -100,7 +100,8 @@ fn failed(why: impl Display) -> Fault {
 }
 
 impl<A: RegisterAccess<Error: Display>> Driver<A> {
-    /// Of a design that is reached like that, and its programs by buses of their own in their order; it is as the file says then. `was_reset`: its memories are 0.
+    /// Of a design that is reached like that, and its programs by buses of their own in their order; it is as the file says then.
+    /// `was_reset`: its memories are 0.
     ///
     /// # Errors
     /// There is another design, or it cannot be reached.

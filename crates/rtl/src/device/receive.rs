@@ -67,13 +67,9 @@ pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) ->
     let absent = m.all(&[stream.valid, stored, no_slot, always]);
     let overrun = m.all(&[stream.valid, stored, slots.is_there, blocked, always]);
 
-    // Bytes are missing before the end, or a beat has none: such a stream is no stream of frames.
-    let full = m.reduce_and(keep);
-    let partial = m.not(full);
-    let early_gap = m.and(partial, unfinished);
-    let some = m.reduce_or(keep);
-    let none = m.not(some);
-    let now_broken = m.any(&[broken, early_gap, none]);
+    // A stream with gaps is no stream of frames.
+    let gaps = gaps(m, keep, unfinished);
+    let now_broken = m.or(broken, gaps);
     let is_bad = m.any(&[marked, now_broken, too_long]);
     let ended = m.and(comes, ends);
     let bad_end = m.and(ended, is_bad);
@@ -111,23 +107,36 @@ pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) ->
     m.output("request", pending);
 
     store(m, shape, &slots, (count, comes), (data, bytes, ends, is_bad));
-    if shape.user_bits() > 0 {
-        let user = m.slice(user, 1, shape.user_bits());
-        keep_user(m, shape, &slots, (user, ended));
-    }
+    keep_user(m, shape, &slots, (user, ended));
     let finished = m.or(ended, overrun);
     let (writing, others) = slots.update(m, shape, finished, lost);
-    if shape.user.is_some() {
-        let begun = m.reduce_or(count);
-        let busy = m.any(&[others, begun, pending]);
-        m.output("busy", busy);
-    }
+    tell_busy(m, shape, (others, count, pending));
     tell_stored(m, [("written", count), ("writing", writing)]);
     for (name, event) in COUNTERS.iter().zip([ended, bad_end, begins_to_skip, missed]) {
         crate::parts::counter(m, name, event);
     }
     let finished = std::mem::replace(m, ModuleBuilder::new(""));
     design.add(finished.finish())
+}
+
+/// Says whether a frame comes, is in a slot, or its header waits, where somebody wants to know.
+fn tell_busy(m: &mut ModuleBuilder, shape: &Shape, (others, count, pending): (NodeId, NodeId, NodeId)) {
+    if shape.user.is_none() {
+        return;
+    }
+    let begun = m.reduce_or(count);
+    let busy = m.any(&[others, begun, pending]);
+    m.output("busy", busy);
+}
+
+/// Whether bytes are missing before the end, or a beat has none.
+fn gaps(m: &mut ModuleBuilder, keep: NodeId, unfinished: NodeId) -> NodeId {
+    let full = m.reduce_and(keep);
+    let partial = m.not(full);
+    let early = m.and(partial, unfinished);
+    let some = m.reduce_or(keep);
+    let none = m.not(some);
+    m.or(early, none)
 }
 
 /// Says how much of frames is in memory: they are there a cycle after they have come.
@@ -244,7 +253,12 @@ fn store(
 
 /// What came with each frame, for who sends it: as the number of its last word, it is there when the frame is.
 fn keep_user(m: &mut ModuleBuilder, shape: &Shape, slots: &Slots, (user, ended): (NodeId, NodeId)) {
-    let memory = m.memory("users", shape.user_bits(), shape.slots, Vec::new());
+    let bits = shape.user_bits();
+    if bits == 0 {
+        return;
+    }
+    let user = m.slice(user, 1, bits);
+    let memory = m.memory("users", bits, shape.slots, Vec::new());
     let ends = m.delayed("user_ends", ended, Some(0));
     let slot = m.delayed("user_slot", slots.current, None);
     let user = m.delayed("user_before", user, None);
