@@ -193,3 +193,24 @@ fn signals_at_pins() {
         assert!(count > 0 && count < PIN_TABLES, "{command}: {count} lookup tables: {said}");
     }
 }
+
+/// Words of C++, of SystemC and of the language's own package are taken: programs have variables of such names.
+#[test]
+fn words_of_other_languages_are_no_names() {
+    if !tools::has("verilator") {
+        return;
+    }
+    let words = "std process mailbox semaphore randomize queue map list vector set stack pair string char double float new delete \
+        operator template public private this int long short bool true false NULL nullptr abort uint8_t uint64_t sc_in sensitive \
+        catch throw try friend mutable inline using namespace typename explicit";
+    let mut design = Design::new();
+    let mut m = ModuleBuilder::new("words");
+    for word in words.split_ascii_whitespace() {
+        let input = m.input(word, 4);
+        let (register, value) = m.register(word, 4, Some(0));
+        m.set_next(register, input);
+        m.output(word, value);
+    }
+    design.add(m.finish());
+    tools::lint(&design, "words").unwrap();
+}

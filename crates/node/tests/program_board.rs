@@ -2,6 +2,7 @@
 //! and the design is the same in Verilator.
 
 mod board;
+mod lint;
 
 use board::{Board, Registers, all, carry, verilated};
 use millrace_link::Device;
@@ -85,6 +86,7 @@ fn a_board_with_a_program_does_what_software_does() {
 fn verilator_does_the_same() {
     let (top, board) = compare(Bus::Axi4Lite);
     verilated(&top, &board);
+    lint::has_nothing_to_say(&top);
 }
 
 #[test]

@@ -24,6 +24,17 @@ table tagged task this throughout time timeprecision timeunit tran tranif0 trani
 typedef union unique unique0 unsigned until until_with untyped use uwire var vectored virtual void wait wait_order wand weak \
 weak0 weak1 while wildcard wire with within wor xnor xor";
 
+/// Names that tools keep for themselves: classes and methods of the language's own package, and what is a word of C++ or SystemC, which
+/// models of designs are written in. Verilator warns of these.
+const OF_TOOLS: &str = "std process mailbox semaphore randomize \
+NULL abort alignas alignof and_eq asm atomic_cancel atomic_commit atomic_noexcept auto bit_vector bitand bitor bool catch cdecl char \
+char16_t char32_t compl complex concept const_cast const_iterator const_reference constexpr consteval constinit co_await co_return \
+co_yield decltype delete deque double dynamic_cast explicit false far float friend goto huge inline interrupt iterator list long map \
+multimap multiset mutable namespace near noexcept not_eq nullptr operator or_eq pair pascal private protected public queue reference \
+register reinterpret_cast requires set short sizeof stack static_assert static_cast switch synchronized template thread_local throw \
+transaction_safe transaction_safe_dynamic true try type_info typeid typename uint8_t uint16_t uint32_t uint64_t using vector volatile \
+wchar_t xor_eq sc_clock sc_in sc_inout sc_out sc_signal sensitive sensitive_neg sensitive_pos";
+
 /// A name as an identifier, which may be a reserved word still.
 pub(super) fn legal(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
@@ -54,9 +65,10 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// A scope in which reserved words and some others are taken.
+    /// A scope in which reserved words, those of tools and some others are taken.
     pub(super) fn new(others: &[&str]) -> Names {
-        let taken = RESERVED.split_ascii_whitespace().chain(others.iter().copied()).map(String::from);
+        let words = RESERVED.split_ascii_whitespace().chain(OF_TOOLS.split_ascii_whitespace());
+        let taken = words.chain(others.iter().copied()).map(String::from);
         Names { taken: taken.collect(), numbers: FxHashMap::default() }
     }
 

@@ -631,7 +631,7 @@ impl<'a> Top<'a> {
                 true => m.number(shape.again().queue_bits(), 0),
                 false => queue,
             };
-            m.connect(*send, "queue", own_queue);
+            m.connect(*send, "of_queue", own_queue);
             if shape.user.is_some() && !is_again {
                 m.connect(*send, "of_class", class);
             }

@@ -40,7 +40,7 @@ pub(super) fn fields(shape: &Shape, side: Side) -> Vec<(&'static str, u32)> {
     fields
 }
 
-/// The module of a sending side. Inputs: `enqueue` with `queue`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each receiving
+/// The module of a sending side. Inputs: `enqueue` with `of_queue`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each receiving
 /// side `writtenN`, `writingN`, `dataN` and `last_wordN`, and `userN` where something goes with frames. Outputs: `accepted`; `readN` with
 /// `address`; `done` with `done_input` and
 /// `done_slot`; `countN`; `empty`, a cycle after a frame had no bytes; the stream `m`. Where copies share new headers, `fetch` with
@@ -50,7 +50,7 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
     let editing = editor(design, shape.editor());
     let mut m = ModuleBuilder::new(if side == Side::Again { "transmit_again" } else { "transmit" });
     let fields = fields(shape, side);
-    let (enqueue, class) = (m.input("enqueue", 1), m.input("queue", shape.queue_bits()));
+    let (enqueue, class) = (m.input("enqueue", 1), m.input("of_queue", shape.queue_bits()));
     let bytes = m.input("bytes", Shape::LENGTH);
     let entry: Vec<NodeId> = fields.iter().map(|(name, width)| m.input(name, *width)).collect();
     let output = m.output_stream("m", if side == Side::Again { shape.comes_in() } else { shape.leaves() });
