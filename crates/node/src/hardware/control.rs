@@ -5,12 +5,17 @@
 //! ```
 
 use millrace_netlist::*;
-use millrace_rtl::map::{Bus, RegisterMap, WordName, connect_bus, connect_reads, connect_settings};
+use millrace_rtl::map::{
+    Bus, COUNT_WIDTH, RegisterMap, Step, WordName, connect_bus, connect_counts, connect_reads,
+    connect_settings,
+};
 use millrace_rtl::{PortKind, SoftwarePort};
 
 /// Bits of what software sets, and of what it reads.
 const SETTING: u32 = 32;
 const NUMBER: u32 = 64;
+/// The port of what is counted.
+const COUNTS: &str = "counts";
 
 /// What software reads and writes of the module `blocks`, by the names of its ports.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +24,8 @@ pub(super) struct Reached {
     pub(super) settings: Vec<(String, u32)>,
     /// Outputs that it reads.
     pub(super) shown: Vec<String>,
+    /// Outputs whose cycles are counted, and how.
+    pub(super) counted: Vec<(String, Step)>,
     /// Memories.
     pub(super) units: Vec<SoftwarePort>,
 }
@@ -29,6 +36,7 @@ impl Reached {
         let mut ports = self.units.clone();
         let mut names = Vec::new();
         let shown = self.shown.iter();
+        let counted = self.counted.iter().map(|(name, _)| name);
         let settings = self.settings.iter().map(|(name, _)| name);
         let mut add = |object: &str, kind, width, of: Vec<&String>| {
             if of.is_empty() {
@@ -41,6 +49,7 @@ impl Reached {
         };
         add("settings", PortKind::Settings, SETTING, settings.collect());
         add("numbers", PortKind::Counts, NUMBER, shown.collect());
+        add(COUNTS, PortKind::Counts, COUNT_WIDTH, counted.collect());
         RegisterMap::of((node, made_of), ports, names)
     }
 }
@@ -69,8 +78,17 @@ pub(super) fn with_registers(
         settings.push((register, value));
     }
     let shown: Vec<NodeId> = reached.shown.iter().map(|name| m.output_of(inner, name)).collect();
+    // A cycle later: what is counted may be many gates from the registers that it follows from.
+    let counted = reached.counted.iter().map(|(name, step)| {
+        let value = m.output_of(inner, name);
+        (*step, m.delayed(&format!("{name}.now"), value, Some(0)))
+    });
+    let counted: Vec<(Step, NodeId)> = counted.collect();
     for port in &map.ports {
         match port.kind {
+            PortKind::Counts if port.object == COUNTS => {
+                connect_counts(&mut m, design, (control, port), &counted);
+            }
             PortKind::Settings => connect_settings(&mut m, control, port, &settings),
             PortKind::Counts => connect_reads(&mut m, control, port, &shown),
             _ => {
@@ -89,6 +107,7 @@ pub(super) fn with_registers(
     let is_register = |name: &String| {
         of_units.contains(name)
             || reached.shown.contains(name)
+            || reached.counted.iter().any(|(counted, _)| counted == name)
             || reached.settings.iter().any(|(setting, _)| setting == name)
     };
     let module = design.modules[blocks].clone();

@@ -23,7 +23,7 @@ const CHECK_SEQUENCE: u128 = 4;
 
 /// The MAC of a link. Its inputs are `up`, `promiscuous`, `port`, which frames say they came in by, and `station` with `filters`: whether
 /// frames to one other station are left out. `room` says that a frame of any length that comes to `s` now is not lost. It has an output
-/// for each counter of the register map.
+/// for each counter of the register map: what is counted in this cycle.
 pub(super) fn mac(design: &mut Design, link: MacLink) -> ModuleId {
     let name = format!("mac_{}", link.word());
     if let Some(known) = design.module_named(&name) {
@@ -192,9 +192,11 @@ impl Frame {
         }
         events.push(m.not(below));
         for (name, event) in RMON.into_iter().zip(events) {
-            let by = if name == "octets" { length } else { always };
-            let step = m.and(counted, event);
-            add_up(m, &format!("{direction}.{name}"), step, by);
+            let (step, name) = (m.and(counted, event), format!("{direction}.{name}"));
+            match name.ends_with("octets") {
+                true => add_up(m, &name, step, length),
+                false => counter(m, &name, step),
+            }
         }
     }
 }

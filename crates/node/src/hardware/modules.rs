@@ -67,20 +67,16 @@ pub(super) fn parts(beat: &Beat) -> (NodeId, NodeId, NodeId, NodeId) {
     (of(beat.data), of(beat.keep), of(beat.last), of(beat.user))
 }
 
-/// A counter of 64 bits, as an output.
+/// Something that is counted: whether it happens in this cycle is an output.
 pub(super) fn counter(m: &mut ModuleBuilder, name: &str, step: NodeId) {
-    let one = m.number(1, 1);
-    add_up(m, name, step, one);
+    m.output(name, step);
 }
 
-/// A sum of 64 bits, as an output; so much more with each step.
+/// Something that is added up: how much it is in this cycle is an output.
 pub(super) fn add_up(m: &mut ModuleBuilder, name: &str, step: NodeId, by: NodeId) {
-    let (register, value) = m.register(name, 64, Some(0));
-    let by = m.resize(by, 64);
-    let next = m.add(value, by);
-    m.set_next(register, next);
-    m.set_enable(register, step);
-    m.output(name, value);
+    let mask = m.repeat(step, m.width(by));
+    let by = m.and(mask, by);
+    m.output(name, by);
 }
 
 /// The bytes of a beat.

@@ -10,7 +10,7 @@
 //! looks at them after it ([`Live`]).
 
 use super::facts::Live;
-use super::modules::{add_up, counter, parts, shape};
+use super::modules::{counter, parts, shape};
 use crate::blocks::{Load, NoProgram, compile, load_entries};
 use crate::model::{Kind, MacLink, NodeFile, Placement, ProgramSpec};
 use millrace_dataplane::{EngineKind, Switch, SwitchConfig};
@@ -210,7 +210,8 @@ impl Part {
     }
 
     /// Adds its module to a design. Inputs: streams `sN` for the inputs of the block, `now_ns`. Outputs: streams `mN` for its outputs, the
-    /// last of which is `manager`; `busy`, while a frame is in it; `frames` and `sent`. And the bus of the registers.
+    /// last of which is `manager`; `busy`, while a frame is in it; `frames` and `sent`, a bit
+    /// for each that came or left as a whole in this cycle. And the bus of the registers.
     pub(super) fn add_to(&self, design: &mut Design, name: &str) -> ModuleId {
         let inner = self.device.add_to(design, name);
         let mut m = ModuleBuilder::new(&format!("{name}.program"));
@@ -233,8 +234,11 @@ impl Part {
                 None => never_leaves(&mut m, output),
             }
         }
-        count(&mut m, "frames", &came);
-        count(&mut m, "sent", &left);
+        // Several may be in one cycle.
+        for (name, events) in [("frames", came), ("sent", left)] {
+            let events = m.concat(&events);
+            counter(&mut m, name, events);
+        }
         let made = design.modules[inner].clone();
         for port in made.inputs.values().filter(|port| !is_stream(&port.name)) {
             let value = m.input(&port.name, port.width);
@@ -329,16 +333,4 @@ fn never_leaves(m: &mut ModuleBuilder, output: u32) {
         user: Some(m.constant(Bits::zero(shape().user))),
     };
     m.drive_stream(&out, &beat, never);
-}
-
-/// How often any of these happened.
-fn count(m: &mut ModuleBuilder, name: &str, events: &[NodeId]) {
-    if let [only] = events {
-        return counter(m, name, *only);
-    }
-    let none = m.number(5, 0);
-    let wide: Vec<NodeId> = events.iter().map(|event| m.resize(*event, 5)).collect();
-    let more = m.tree(BinaryOp::Add, &wide, none);
-    let always = m.number(1, 1);
-    add_up(m, name, always, more);
 }

@@ -2,14 +2,14 @@
 
 use super::control::{Reached, with_registers};
 use super::mac::mac;
-use super::modules::{counter, demultiplexer, merge, parts, scheduler, selector, shape, tcam, tcam_ports};
+use super::modules::{demultiplexer, merge, parts, scheduler, selector, shape, tcam, tcam_ports};
 use super::programs::{Part, Programs};
 use super::queue::queue;
-use crate::blocks::registers;
+use crate::blocks::{MAC_ERRORS, registers};
 use crate::model::*;
 use millrace_netlist::blocks::fifo;
 use millrace_netlist::*;
-use millrace_rtl::map::{Bus, RegisterMap};
+use millrace_rtl::map::{Bus, RegisterMap, Step};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -260,8 +260,8 @@ struct Building<'n> {
     now: Option<NodeId>,
 }
 
-/// An output of a module, and its name in the register map.
-type Shown = (&'static str, &'static str);
+/// An output of a module, its name in the register map, and whether it counts what happens in each cycle.
+type Shown = (&'static str, &'static str, bool);
 
 /// A stream that leads to an input.
 struct Source {
@@ -285,18 +285,21 @@ impl Building<'_> {
     fn block(&mut self, number: usize) {
         let spec = &self.node.blocks[number];
         let design = &mut self.design;
-        let same = |names: &[&'static str]| names.iter().map(|name| (*name, *name)).collect();
+        let same = |names: &[&'static str], counts: &[&'static str]| {
+            let now = names.iter().map(|name| (*name, *name, false));
+            now.chain(counts.iter().map(|name| (*name, *name, true))).collect()
+        };
         let (module, settings, shown): (ModuleId, Vec<(String, u32)>, Vec<Shown>) = match &spec.kind {
             Kind::OctetSelector(places) => {
                 let octets = (0..places.len()).map(|at| (format!("octet{at}"), 8));
                 (selector(design, places.len() as u32), octets.collect(), vec![])
             }
-            Kind::Tcam(spec) => (tcam(design, spec.size), vec![], same(&["misses", "bank"])),
-            Kind::Demultiplexer(outputs) => (demultiplexer(design, *outputs), vec![], same(&["lost"])),
+            Kind::Tcam(spec) => (tcam(design, spec.size), vec![], same(&["bank"], &["misses"])),
+            Kind::Demultiplexer(outputs) => (demultiplexer(design, *outputs), vec![], same(&[], &["lost"])),
             Kind::Queue(spec) => (
                 queue(design, spec.frames, spec.bytes as u32),
                 vec![],
-                same(&["frames", "bytes", "taken", "lost"]),
+                same(&["frames", "bytes"], &["taken", "lost"]),
             ),
             Kind::Scheduler(spec) => {
                 let queues = spec.quanta.len() as u32;
@@ -306,7 +309,7 @@ impl Building<'_> {
             }
             // What a buffer counts; answers are counted where they are made.
             Kind::Manager(spec) => {
-                let shown = [("frames", "waiting"), ("taken", "taken"), ("lost", "lost")];
+                let shown = [("frames", "waiting", false), ("taken", "taken", true), ("lost", "lost", true)];
                 (queue(design, spec.buffer, MANAGER_BYTES), vec![], shown.to_vec())
             }
             Kind::Mac(spec) => {
@@ -328,9 +331,12 @@ impl Building<'_> {
             let never = self.m.number(1, 0);
             self.m.connect(instance, "forget", never);
         }
-        for (name, register) in shown {
-            let value = self.m.output_of(instance, name);
-            self.shows(&format!("{}.{register}", spec.name), value);
+        for (name, register, is_counted) in shown {
+            let (value, register) = (self.m.output_of(instance, name), format!("{}.{register}", spec.name));
+            match is_counted {
+                true => self.counts(&register, value, Step::Events(1)),
+                false => self.shows(&register, value),
+            }
         }
     }
 
@@ -343,6 +349,12 @@ impl Building<'_> {
     /// A number that software reads.
     fn shows(&mut self, name: &str, value: NodeId) {
         self.reached.shown.push(name.to_owned());
+        self.m.output(name, value);
+    }
+
+    /// A number that software reads, of what is counted in each cycle.
+    fn counts(&mut self, name: &str, value: NodeId, step: Step) {
+        self.reached.counted.push((name.to_owned(), step));
         self.m.output(name, value);
     }
 
@@ -404,7 +416,13 @@ impl Building<'_> {
                 }
                 false => {
                     let value = self.m.output_of(instance, &register.name);
-                    self.shows(&port, value);
+                    let what = register.name.strip_prefix("rx.");
+                    match self.m.width(value) {
+                        // What the halves of a MAC count themselves.
+                        _ if what.is_some_and(|what| MAC_ERRORS.contains(&what)) => self.shows(&port, value),
+                        1 => self.counts(&port, value, Step::Events(1)),
+                        width => self.counts(&port, value, Step::Sum(width)),
+                    }
                 }
             }
         }
@@ -430,7 +448,9 @@ impl Building<'_> {
         for port in made.outputs.values().filter(|port| !is_stream(&port.name)) {
             let value = self.m.output_of(instance, &port.name);
             match port.name.as_str() {
-                "frames" | "sent" => self.shows(&format!("{name}.{}", port.name), value),
+                "frames" | "sent" => {
+                    self.counts(&format!("{name}.{}", port.name), value, Step::Events(port.width))
+                }
                 own => drop(self.m.output(&format!("{name}.{own}"), value)),
             }
         }
@@ -477,8 +497,7 @@ impl Building<'_> {
         let ends = self.m.and(valid, last);
         let spec = &self.node.blocks[from.block];
         let name = format!("{}.{}.unconnected", spec.name, spec.kind.outputs()[from.port]);
-        counter(&mut self.m, &name, ends);
-        self.reached.shown.push(name.clone());
+        self.counts(&name, ends, Step::Events(1));
         name
     }
 

@@ -1,6 +1,5 @@
 //! The registers of a device: one map for the units of all stages and for what the device has itself, at one bus.
 
-use super::counts::{WIDTH, numbers};
 use super::shape::Shape;
 use super::stages::Placed;
 use super::{Counted, DeviceOptions};
@@ -8,7 +7,9 @@ use crate::assemble::bank_port;
 use crate::driver::Driver;
 use crate::groups::{GROUPS, GroupWords, NODE_WIDTH, NODES, SESSIONS, group_width};
 use crate::hardware::{Hardware, Holder, Reached, ReachedUnit};
-use crate::map::{RegisterMap, WordName, connect_bus, connect_reads, connect_settings};
+use crate::map::{
+    COUNT_WIDTH, RegisterMap, Step, WordName, connect_bus, connect_counts, connect_reads, connect_settings,
+};
 use crate::objects::Synced;
 use crate::software_port::{PortKind, READ_LATENCY, SoftwarePort};
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId, RegisterId};
@@ -142,11 +143,11 @@ impl Control {
             let all = m.concat(&pending);
             m.connect(control, "pending", all);
         }
-        let at_once: Vec<u32> = self.counts.iter().map(|(_, events)| events.len() as u32).collect();
-        let counts = numbers(design, &at_once);
-        let counts = m.instance(design, counts, "counts");
+        let counts =
+            self.counts.iter().map(|(_, events)| (Step::Events(events.len() as u32), m.concat(events)));
+        let counts: Vec<(Step, NodeId)> = counts.collect();
+        connect_counts(m, design, (control, &map.ports[places.counts]), &counts);
         let mut core = Core { m, control, map: &map };
-        core.counts((places.counts, counts), &self.counts);
         core.bank(places.bank, &self, settled);
         for ((port, registers), number) in self.tables.iter().zip(&places.tables) {
             let object = &map.ports[*number];
@@ -201,7 +202,7 @@ impl Control {
         let counters = add(own("device", PortKind::Counts, self.counters.len(), WORD, false));
         let stations =
             (stations > 0).then(|| add(own("stations", PortKind::Settings, stations, STATION, true)));
-        let counts = add(own("counts", PortKind::Counts, self.counts.len(), WIDTH, false));
+        let counts = add(own("counts", PortKind::Counts, self.counts.len(), COUNT_WIDTH, false));
         let mut names = Vec::new();
         let mut next = [0, 0];
         for Setting { name, is_station, .. } in &self.settings {
@@ -321,19 +322,6 @@ impl Core<'_> {
             read = self.m.delayed(&format!("bank_read_{cycle}"), read, Some(0));
         }
         self.m.connect(self.control, &self.map.ports[port].port("read_data"), read);
-    }
-
-    fn counts(&mut self, (port, counts): (usize, InstanceId), counted: &[(Counted, Vec<NodeId>)]) {
-        for (number, (_, events)) in counted.iter().enumerate() {
-            let events = self.m.concat(events);
-            self.m.connect(counts, &format!("events{number}"), events);
-        }
-        for what in ["read_enable", "read_address"] {
-            let value = self.of(port, what);
-            self.m.connect(counts, what, value);
-        }
-        let data = self.m.output_of(counts, "read_data");
-        self.m.connect(self.control, &self.map.ports[port].port("read_data"), data);
     }
 }
 

@@ -1,8 +1,5 @@
-//! What a device counts of lookups and drops: a number of 64 bits each, which never wraps in the life of a device.
-//!
-//! Numbers are words of one memory. What happens is counted in a few bits for each number; one number after the other is *visited*: what
-//! was counted of it since the last visit is added to its word. So a number more takes no sum and no choice of 64 bits. A read of
-//! software is a visit too, so it has all that came before it.
+//! What a device counts of lookups and drops: numbers of 64 bits ([`crate::map::connect_counts`]), which never wrap in the life of a
+//! device.
 //!
 //! Events come from registers: nothing that is counted is on a longer path for it.
 
@@ -13,7 +10,7 @@ use super::leave::Leaving;
 use super::stages::{From, Placed};
 use crate::stage::Output;
 use millrace_midend::Verdict;
-use millrace_netlist::{Design, ModuleBuilder, ModuleId, NodeId, address_width};
+use millrace_netlist::{NodeId, address_width};
 use millrace_pipeline::{PacketPath, Program, TableId};
 
 /// What a number of a device counts.
@@ -49,101 +46,6 @@ impl Counted {
             Counted::DropsTo(port) => format!("port{port}.tx_drops"),
         }
     }
-}
-
-/// Bits of a number.
-pub(super) const WIDTH: u32 = 64;
-
-/// Cycles between two visits of a number, of so many: three of any five cycles may belong to a read of software, since a read begins five
-/// cycles after the one before it at the earliest ([`crate::map`]).
-fn most_cycles(numbers: u32) -> u32 {
-    3 * numbers + 10
-}
-
-/// The module that has the numbers: of each, how many events may happen in one cycle. There are at least two. Inputs: `events0` and so on,
-/// a bit for each event; `read_enable` with `read_address`. Output: `read_data`, four cycles after the enable.
-///
-/// ```text
-/// cycle of the enable   0      1      2      3      4
-///                              -    visit    -     data     visits in turn go on in cycle 4
-/// ```
-///
-/// A word is read in the cycle of its visit and written in the next one, so two visits of one number are at least two cycles apart.
-pub(super) fn numbers(design: &mut Design, at_once: &[u32]) -> ModuleId {
-    let mut made = ModuleBuilder::new("counts");
-    let m = &mut made;
-    let count = at_once.len() as u32;
-    let bits = address_width(count);
-    let (read, address) = (m.input("read_enable", 1), m.input("read_address", bits));
-
-    // The first round after a reset begins with 0, whatever memory holds, and software reads 0 meanwhile.
-    let (whole_register, is_whole) = m.register("whole", 1, Some(0));
-    let asked = m.and(read, is_whole);
-    let before = m.delayed("read_begins", asked, Some(0));
-    let visits_asked = m.delayed("read_visits", before, Some(0));
-    let after = m.delayed("read_ends", visits_asked, Some(0));
-    let held = m.kept("read_of", address, read, None);
-
-    let waits = m.or(before, after);
-    let visits = m.not(waits);
-    let of_software = m.or(waits, visits_asked);
-    let in_turn = m.not(of_software);
-    let (next_register, next) = m.register("next", bits, Some(0));
-    let is_last = m.is(next, u128::from(count - 1));
-    let (more, zero) = (m.add_number(next, 1), m.number(bits, 0));
-    let following = m.mux(is_last, zero, more);
-    m.set_next(next_register, following);
-    m.set_enable(next_register, in_turn);
-    let ends = m.and(in_turn, is_last);
-    let whole = m.or(is_whole, ends);
-    m.set_next(whole_register, whole);
-    let at = m.mux(visits_asked, held, next);
-
-    let counted: Vec<NodeId> = at_once
-        .iter()
-        .zip(0..)
-        .map(|(events, number)| {
-            let events = m.input(&format!("events{number}"), *events);
-            let here = m.is(at, number);
-            let visited = m.and(visits, here);
-            counted(m, (number, count), events, visited)
-        })
-        .collect();
-    let most = counted.iter().map(|value| m.width(*value)).max().unwrap_or(1);
-    let counted: Vec<NodeId> = counted.into_iter().map(|value| m.resize(value, most)).collect();
-
-    let memory = m.memory("numbers", WIDTH, count, Vec::new());
-    let word = m.read(memory, at);
-    let mask = m.repeat(is_whole, WIDTH);
-    let word = m.and(word, mask);
-    let more = m.choose(at, &counted);
-    let word = m.delayed("visited_word", word, None);
-    let more = m.delayed("visited_more", more, None);
-    let place = m.delayed("visited_place", at, None);
-    let visited = m.delayed("visited", visits, Some(0));
-    let more = m.resize(more, WIDTH);
-    let sum = m.add(word, more);
-    m.write(memory, visited, place, sum);
-    let data = m.kept("read_word", sum, after, Some(0));
-    m.output("read_data", data);
-    design.add(made.finish())
-}
-
-/// What was counted of a number since it was visited last; in the cycle of a visit, of the cycles before it.
-fn counted(m: &mut ModuleBuilder, (number, count): (u128, u32), events: NodeId, visited: NodeId) -> NodeId {
-    let at_once = m.width(events);
-    let most = at_once * most_cycles(count);
-    let width = u32::BITS - most.leading_zeros();
-    let (register, value) = m.register(&format!("counted{number}"), width, Some(0));
-    let zero = m.number(width, 0);
-    let start = m.mux(visited, zero, value);
-    let next = (0..at_once).fold(start, |sum, event| {
-        let event = m.bit(events, event);
-        let event = m.resize(event, width);
-        m.add(sum, event)
-    });
-    m.set_next(register, next);
-    value
 }
 
 /// The highest reason, of what is no copy at all: a session without copies. Nothing counts it.
@@ -274,65 +176,6 @@ impl Top<'_> {
                 let own = self.m.is(from, port);
                 let event = self.m.and(lost, own);
                 self.control.counts(Counted::DropsFrom(*number), event);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use millrace_netlist::Simulator;
-    use millrace_pipeline::arbitrary::Rng;
-
-    /// Events in each cycle and reads as close together as there may be: each read has all that happened until the cycle after it was asked.
-    /// A reset begins with 0 again.
-    #[test]
-    fn reads_have_all_that_happened() {
-        for at_once in [&[1, 1][..], &[1, 2, 3, 1, 1], &[1; 40], &[4; 17]] {
-            let mut design = Design::new();
-            numbers(&mut design, at_once);
-            let mut simulator = Simulator::new(&design).unwrap();
-            let input = |name: &str| simulator.input(name).unwrap();
-            let events: Vec<_> = (0..at_once.len()).map(|at| input(&format!("events{at}"))).collect();
-            let (enable, address) = (input("read_enable"), input("read_address"));
-            let data = simulator.output("read_data").unwrap();
-            let mut rng = Rng::new(at_once.len() as u64);
-            for _ in 0..3 {
-                simulator.set_reset(true);
-                simulator.step();
-                simulator.set_reset(false);
-                let mut counted = vec![0; at_once.len()];
-                let (mut reads, mut last) = (Vec::new(), 0);
-                for cycle in 0..6000u64 {
-                    let number = rng.below(at_once.len());
-                    // The first round begins with 0.
-                    let asks = cycle > 100 && cycle >= last + 5 && (cycle % 2000 < 700 || rng.one_in(30));
-                    simulator.set_u64(enable, asks.into());
-                    simulator.set_u64(address, number as u64);
-                    // All of them at times.
-                    let busy = cycle / 500 % 2 == 0;
-                    for ((input, most), counted) in events.iter().zip(at_once).zip(&mut counted) {
-                        let bits = (1u64 << most) - 1;
-                        let now = if busy { bits } else { rng.next_u64() & bits };
-                        simulator.set_u64(*input, now);
-                        *counted += u64::from(now.count_ones());
-                    }
-                    if asks {
-                        (last, reads) = (cycle, vec![(cycle, number, 0)]);
-                    }
-                    for (begun, number, wanted) in &mut reads {
-                        match cycle - *begun {
-                            1 => *wanted = counted[*number],
-                            4 => {
-                                assert_eq!(simulator.get_u64(data), *wanted, "{at_once:?}: {number}, {cycle}")
-                            }
-                            _ => {}
-                        }
-                    }
-                    simulator.step();
-                }
-                assert!(counted.iter().all(|count| *count > 2000), "{counted:?}");
             }
         }
     }

@@ -5,6 +5,7 @@
 //! the data registers. So a word is never seen half written, and a device takes as few registers whatever it has.
 
 mod access;
+mod counts;
 mod hardware;
 mod master;
 mod numbers;
@@ -13,6 +14,7 @@ mod tests;
 mod texts;
 
 pub use access::{MapError, RegisterAccess, RegisterDevice};
+pub use counts::{COUNT_WIDTH, MAX_SUM, Step, connect_counts};
 pub use hardware::Bus;
 pub use master::{Master, Pending, Request};
 pub use numbers::{connect_bus, connect_reads, connect_settings};
