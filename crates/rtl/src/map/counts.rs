@@ -77,8 +77,8 @@ fn most_cycles(numbers: u32) -> u32 {
 fn numbers(design: &mut Design, steps: &[Step]) -> ModuleId {
     let mut made = ModuleBuilder::new("counts");
     let m = &mut made;
-    // Two visits of one number in two cycles would both read its word before the first has written it: there is another word, also where
-    // nothing counts there.
+    // Two visits of one number in two cycles would both read its word before the first has written it: so there are two words at
+    // least.
     let count = (steps.len() as u32).max(2);
     let bits = address_width(count);
     let (read, address) = (m.input("read_enable", 1), m.input("read_address", bits));
