@@ -66,7 +66,8 @@ fn most_cycles(numbers: u32) -> u32 {
     3 * numbers + 10
 }
 
-/// The module that has the numbers, by what each counts. Inputs: `counted0` and so on; `read_enable` with `read_address`. Output: `read_data`, four cycles after the enable.
+/// The module that has the numbers, by what each counts. Inputs: `counted0` and so on; `read_enable` with `read_address`. Output:
+/// `read_data`, four cycles after the enable.
 ///
 /// ```text
 /// cycle of the enable   0      1      2      3      4
