@@ -1,6 +1,7 @@
 //! A board whose design has a program in it, with registers of its own: it does what software does, also for a driver that starts again,
 //! and the design is the same in Verilator.
 
+#[allow(dead_code)]
 mod board;
 mod lint;
 

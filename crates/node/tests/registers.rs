@@ -1,6 +1,7 @@
 //! The registers of a design at the bus of a processor: a board whose registers are mapped does what software does, and the design is the
 //! same in Verilator.
 
+#[allow(dead_code)]
 mod board;
 
 use board::{Board, Registers, all, carry, verilated};

@@ -108,7 +108,8 @@ pub(super) fn length_of(
     length
 }
 
-/// Frames of several streams `s0`..., one after the other, the lowest first, to `m`.
+/// Frames of several streams `s0`..., one after the other, the lowest first, to `m`. A beat that is offered stays until it is taken, also if
+/// a lower stream has one meanwhile: a TCAM looks at a frame before it takes it.
 pub(super) fn merge(design: &mut Design, inputs: u32) -> ModuleId {
     let name = format!("merge_{inputs}");
     if let Some(known) = design.module_named(&name) {
@@ -136,9 +137,10 @@ pub(super) fn merge(design: &mut Design, inputs: u32) -> ModuleId {
         let ready = m.and(own, output.ready);
         m.set_ready(stream, ready);
     }
-    let goes_on = m.not(last);
+    let ends = m.and(take, last);
+    let goes_on = m.not(ends);
     m.set_next(busy_register, goes_on);
-    m.set_enable(busy_register, take);
+    m.set_enable(busy_register, valid);
     m.set_next(held_register, chosen);
     m.drive_stream(&output, &beat, valid);
     design.add(m.finish())
