@@ -1,13 +1,14 @@
 //! MACs of a design at the rate of their links.
 
 use super::mac::mac;
-use super::modules::{OCTETS, selector};
+use super::modules::{OCTETS, demultiplexer, merge, selector, tcam};
 use super::programs::Programs;
+use super::queue::queue;
 use super::top::Top;
 use crate::blocks::MAC_ERRORS;
 use crate::limits::{MAX_FRAME, MAX_OCTETS};
 use crate::model::{MacLink, NodeFile};
-use millrace_netlist::{Design, ModuleBuilder, ModuleId, Simulator};
+use millrace_netlist::{Bits, Design, ModuleBuilder, ModuleId, Simulator};
 use millrace_rtl::device::{Link, wire::Wire};
 use millrace_rtl::map::Bus;
 
@@ -332,4 +333,108 @@ fn a_queue_before_a_mac_loses_what_the_link_cannot_take() {
     assert_eq!([came0, came1, lost, sent], [FRAMES as u64, FRAMES as u64, 0, left.len() as u64]);
     assert_eq!(lost0 + lost1 + refused + sent, came0 + came1);
     assert!(refused > 0 && sent > FRAMES as u64 / 2 && left.iter().all(|frame| !frame.is_bad));
+}
+
+const SIGNALS: [&str; 4] = ["tdata", "tkeep", "tlast", "tuser"];
+
+/// A stream as whoever is at its other end has it.
+struct Stream {
+    name: String,
+    /// The beat that is offered, with its facts; and what of its frame is left.
+    beat: Option<Vec<Bits>>,
+    left: u64,
+    /// It takes a beat in this cycle.
+    ready: bool,
+}
+
+impl Stream {
+    fn all(design: &Design, module: ModuleId, is_input: bool) -> Vec<Stream> {
+        let module = &design.modules[module];
+        let valids: Vec<&str> = match is_input {
+            true => module.inputs.values().filter_map(|port| port.name.strip_suffix("_tvalid")).collect(),
+            false => module.outputs.values().filter_map(|port| port.name.strip_suffix("_tvalid")).collect(),
+        };
+        valids
+            .into_iter()
+            .map(|name| Stream { name: name.to_owned(), beat: None, left: 0, ready: false })
+            .collect()
+    }
+
+    fn signal(&self, what: &str) -> String {
+        format!("{}_{what}", self.name)
+    }
+
+    /// The beat that leaves by it.
+    fn now(&self, sim: &mut Simulator) -> Option<Vec<Bits>> {
+        let signals = SIGNALS.map(|what| sim.output(&self.signal(what)));
+        (get(sim, &self.signal("tvalid")) == 1)
+            .then(|| signals.into_iter().flatten().map(|of| sim.get(of)).collect())
+    }
+}
+
+/// A beat that a block offers stays as it is until it is taken, whatever comes meanwhile: who takes it may have looked at it. Schedulers
+/// alone choose in the last moment.
+#[test]
+fn a_beat_that_is_offered_stays() {
+    let mut random = 7u64;
+    let mut below = |end: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % end
+    };
+    let mut design = Design::new();
+    let modules = [
+        merge(&mut design, 3),
+        tcam(&mut design, 4),
+        demultiplexer(&mut design, 3),
+        selector(&mut design, 3),
+        queue(&mut design, 8, 1 << 14),
+    ];
+    for module in modules {
+        design.top = module.into();
+        let name = design.modules[module].name.clone();
+        let mut sim = Simulator::new(&design).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let mut inputs = Stream::all(&design, module, true);
+        let mut outputs = Stream::all(&design, module, false);
+        let mut taken = 0;
+        for cycle in 0..20_000 {
+            for input in &mut inputs {
+                if input.beat.is_none() && below(3) > 0 {
+                    if input.left == 0 {
+                        input.left = 1 + below(9);
+                    }
+                    input.left -= 1;
+                    // The targets of a frame are the same in all of its beats: here of all frames.
+                    let values = [below(u64::MAX), 0xff, u64::from(input.left == 0), 0x8000_0005];
+                    for (what, value) in SIGNALS.into_iter().zip(values) {
+                        set(&mut sim, &input.signal(what), value);
+                    }
+                    input.beat = Some(Vec::new());
+                }
+                set(&mut sim, &input.signal("tvalid"), u64::from(input.beat.is_some()));
+            }
+            for output in &mut outputs {
+                output.ready = below(3) == 0;
+                set(&mut sim, &output.signal("tready"), output.ready.into());
+            }
+            for output in &mut outputs {
+                let now = output.now(&mut sim);
+                assert!(
+                    output.beat.is_none() || output.beat == now,
+                    "{name}, cycle {cycle}: {}",
+                    output.name
+                );
+                taken += u32::from(now.is_some() && output.ready);
+                output.beat = now.filter(|_| !output.ready);
+            }
+            for input in &mut inputs {
+                if get(&mut sim, &input.signal("tready")) == 1 {
+                    input.beat = None;
+                }
+            }
+            sim.step();
+        }
+        assert!(taken > 1500, "{name}: {taken} beats");
+    }
 }
