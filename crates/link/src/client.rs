@@ -121,6 +121,22 @@ impl Client {
         self.say(&ToDevice::Frame { port, bytes: frame.to_vec() })
     }
 
+    /// Has a part of the device answer a text, such as the commands for a program.
+    ///
+    /// # Errors
+    /// [`LinkError`]; refused, it has changed nothing.
+    pub fn ask(&mut self, part: u16, text: &str) -> Result<String, LinkError> {
+        if text.len() > MAX_FRAME {
+            return Err(LinkError::Limit(WireError::Bytes(text.len())));
+        }
+        let tag = self.next_tag();
+        self.say(&ToDevice::Ask { tag, part, text: text.to_owned() })?;
+        match self.answer(tag)? {
+            ToHost::Said { text, .. } => Ok(text),
+            _ => Err(LinkError::Gone(ErrorKind::InvalidData.into())),
+        }
+    }
+
     /// What the device has to say next, if it says something within a time.
     ///
     /// # Errors
@@ -180,9 +196,11 @@ impl Client {
                 Some(ToHost::Refused(refused)) if refused.tag == tag => {
                     return Err(LinkError::Refused(refused));
                 }
-                Some(answer @ (ToHost::Words { tag: of, .. } | ToHost::Done { tag: of })) if of == tag => {
-                    return Ok(answer);
-                }
+                Some(
+                    answer @ (ToHost::Words { tag: of, .. }
+                    | ToHost::Done { tag: of }
+                    | ToHost::Said { tag: of, .. }),
+                ) if of == tag => return Ok(answer),
                 // The answer to a request that was given up.
                 Some(_) => {}
             }

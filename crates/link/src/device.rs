@@ -94,6 +94,14 @@ pub trait Device: Send {
     /// The device has no room for it, or no such port: the frame is lost.
     fn send(&mut self, port: u16, frame: &[u8]) -> Result<(), Fault>;
 
+    /// Answers a text for a part of it: commands, whose answer is what they show.
+    ///
+    /// # Errors
+    /// There is no such part, or it does not do that; then nothing has changed.
+    fn ask(&mut self, part: u16, _text: &str) -> Result<String, Fault> {
+        Err(Fault::new(format_args!("the device has no part {part} that understands texts")))
+    }
+
     /// What it has to say since it was asked last: at most a batch, so that requests do not wait for long. A device that has time of its
     /// own, as a simulation does, lets some of it pass.
     ///

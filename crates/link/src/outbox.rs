@@ -61,7 +61,11 @@ impl Outbox {
             if let Some(record) = state.records.pop_front() {
                 match record {
                     ToHost::Event(_) | ToHost::Lost { .. } => state.events -= 1,
-                    ToHost::Hello(_) | ToHost::Words { .. } | ToHost::Done { .. } | ToHost::Refused(_) => {
+                    ToHost::Hello(_)
+                    | ToHost::Words { .. }
+                    | ToHost::Done { .. }
+                    | ToHost::Said { .. }
+                    | ToHost::Refused(_) => {
                         state.requests -= 1;
                     }
                 }

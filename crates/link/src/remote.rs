@@ -61,6 +61,10 @@ impl Device for Remote {
         self.over(|client| client.send(port, frame))
     }
 
+    fn ask(&mut self, part: u16, text: &str) -> Result<String, Fault> {
+        self.over(|client| client.ask(part, text))
+    }
+
     fn poll(&mut self, tell: &mut dyn FnMut(Event)) -> Result<(), Fault> {
         self.over(|client| {
             for _ in 0..MAX_TAKEN {

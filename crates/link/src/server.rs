@@ -405,6 +405,13 @@ impl Owner {
                 self.count(|counts| counts.requests += 1);
                 Some(self.write(tag, &writes))
             }
+            ToDevice::Ask { tag, part, text } => {
+                self.count(|counts| counts.requests += 1);
+                Some(match self.device.ask(part, &text) {
+                    Ok(text) => ToHost::Said { tag, text: shortened(text) },
+                    Err(fault) => refused(tag, 0, fault),
+                })
+            }
             ToDevice::Frame { port, bytes } => {
                 let taken = self.device.send(port, &bytes);
                 self.count(|counts| {
@@ -457,6 +464,21 @@ impl Owner {
             ))),
         }
     }
+}
+
+/// An answer that a record carries: of a longer one the beginning, and how much is left out.
+fn shortened(mut text: String) -> String {
+    let length = text.len();
+    if length > MAX_FRAME {
+        // Room for the words.
+        let mut end = MAX_FRAME - 64;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text += &format!("\n... and {} bytes more (MAX_FRAME)\n", length - end);
+    }
+    text
 }
 
 fn refused(tag: u32, done: u32, why: impl std::fmt::Display) -> ToHost {

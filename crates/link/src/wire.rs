@@ -38,6 +38,15 @@ pub enum ToDevice {
         /// Its bytes.
         bytes: Vec<u8>,
     },
+    /// Something for a part of the device that understands texts.
+    Ask {
+        /// Comes back with the answer.
+        tag: u32,
+        /// The number of the part.
+        part: u16,
+        /// The text.
+        text: String,
+    },
 }
 
 /// What the server says.
@@ -56,6 +65,13 @@ pub enum ToHost {
     Done {
         /// That of the request.
         tag: u32,
+    },
+    /// What a part of the device has answered.
+    Said {
+        /// That of the request.
+        tag: u32,
+        /// The text.
+        text: String,
     },
     /// A request was not done.
     Refused(Refused),
@@ -136,6 +152,8 @@ const DONE: u8 = 6;
 const REFUSED: u8 = 7;
 const MESSAGE: u8 = 8;
 const LOST: u8 = 9;
+const ASK: u8 = 10;
+const SAID: u8 = 11;
 
 /// The length of the record that begins with these four bytes.
 ///
@@ -162,6 +180,9 @@ impl ToDevice {
                 writes.iter().fold(record, |record, (address, word)| record.u32(*address).u32(*word)).end()
             }
             ToDevice::Frame { port, bytes } => Record::of(FRAME).u16(*port).bytes(bytes).end(),
+            ToDevice::Ask { tag, part, text } => {
+                Record::of(ASK).u32(*tag).u16(*part).bytes(text.as_bytes()).end()
+            }
         }
     }
 
@@ -191,6 +212,10 @@ impl ToDevice {
                 ToDevice::Write { tag, writes }
             }
             FRAME => ToDevice::Frame { port: fields.u16()?, bytes: fields.bytes(MAX_FRAME)? },
+            ASK => {
+                let (tag, part) = (fields.u32()?, fields.u16()?);
+                ToDevice::Ask { tag, part, text: fields.text_of(MAX_FRAME)? }
+            }
             kind => return Err(WireError::Kind(kind)),
         };
         fields.end(said)
@@ -209,6 +234,7 @@ impl ToHost {
                 words.iter().fold(Record::of(WORDS).u32(*tag), |record, word| record.u32(*word)).end()
             }
             ToHost::Done { tag } => Record::of(DONE).u32(*tag).end(),
+            ToHost::Said { tag, text } => Record::of(SAID).u32(*tag).bytes(text.as_bytes()).end(),
             ToHost::Refused(Refused { tag, done, why }) => {
                 Record::of(REFUSED).u32(*tag).u32(*done).bytes(why.as_bytes()).end()
             }
@@ -242,6 +268,7 @@ impl ToHost {
                 ToHost::Words { tag, words }
             }
             DONE => ToHost::Done { tag: fields.u32()? },
+            SAID => ToHost::Said { tag: fields.u32()?, text: fields.text_of(MAX_FRAME)? },
             REFUSED => {
                 let (tag, done) = (fields.u32()?, fields.u32()?);
                 ToHost::Refused(Refused { tag, done, why: fields.text()? })
@@ -345,7 +372,11 @@ impl<'r> Fields<'r> {
     }
 
     fn text(&mut self) -> Result<String, WireError> {
-        String::from_utf8(self.bytes(MAX_TEXT)?).map_err(|_| WireError::Text)
+        self.text_of(MAX_TEXT)
+    }
+
+    fn text_of(&mut self, most: usize) -> Result<String, WireError> {
+        String::from_utf8(self.bytes(most)?).map_err(|_| WireError::Text)
     }
 
     fn end<T>(self, said: T) -> Result<T, WireError> {
@@ -371,6 +402,11 @@ mod tests {
                 .prop_map(|(tag, writes)| ToDevice::Write { tag, writes }),
             (any::<u16>(), vec(any::<u8>(), 0..200))
                 .prop_map(|(port, bytes)| ToDevice::Frame { port, bytes }),
+            (any::<u32>(), any::<u16>(), ".{0,40}").prop_map(|(tag, part, text)| ToDevice::Ask {
+                tag,
+                part,
+                text
+            }),
         ]
     }
 
@@ -383,6 +419,7 @@ mod tests {
             })),
             (any::<u32>(), vec(any::<u32>(), 0..20)).prop_map(|(tag, words)| ToHost::Words { tag, words }),
             any::<u32>().prop_map(|tag| ToHost::Done { tag }),
+            (any::<u32>(), ".{0,40}").prop_map(|(tag, text)| ToHost::Said { tag, text }),
             (any::<u32>(), any::<u32>(), ".{0,40}").prop_map(|(tag, done, why)| ToHost::Refused(Refused {
                 tag,
                 done,
@@ -439,6 +476,9 @@ mod tests {
         assert_eq!(ToDevice::decode(&more[4..]), Err(WireError::Words(MAX_WORDS + 1)));
         let frame = ToHost::Event(Event::Frame { port: 0, bytes: vec![0; MAX_FRAME + 1] }).encode();
         assert_eq!(ToHost::decode(&frame[4..]), Err(WireError::Bytes(MAX_FRAME + 1)));
+        let text = ToDevice::Ask { tag: 0, part: 0, text: "x".repeat(MAX_FRAME + 1) }.encode();
+        assert_eq!(ToDevice::decode(&text[4..]), Err(WireError::Bytes(MAX_FRAME + 1)));
+        assert_eq!(ToDevice::decode(&[10, 0, 0, 0, 0, 0, 0, 0xff]), Err(WireError::Text));
         assert_eq!(ToDevice::decode(&[1, 0, 9, 0]), Err(WireError::Version(9)));
         assert_eq!(ToDevice::decode(&[5]), Err(WireError::Kind(5)));
     }

@@ -50,6 +50,13 @@ impl Device for Board {
         Ok(())
     }
 
+    fn ask(&mut self, part: u16, text: &str) -> Result<String, Fault> {
+        match part {
+            3 => Ok(text.repeat(3)),
+            _ => Err(Fault::new("no such part")),
+        }
+    }
+
     fn poll(&mut self, tell: &mut dyn FnMut(Event)) -> Result<(), Fault> {
         self.waiting.drain(..).for_each(&mut *tell);
         self.says.lock().unwrap().drain(..).for_each(tell);
@@ -120,6 +127,24 @@ fn registers_are_read_and_written() {
     assert!(text(client.write(&vec![(0, 0); MAX_WORDS + 1])).contains("(MAX_WORDS)"));
     client.write(&vec![(0, 3); MAX_WORDS]).unwrap();
     assert!(text(client.send(0, &vec![0; MAX_FRAME + 1])).contains("more than"));
+}
+
+#[test]
+fn parts_of_a_device_answer_texts() {
+    let bench = Bench::new();
+    // The frames are another client's.
+    let (_frames, mut client) = (bench.client(true), bench.client(false));
+    assert_eq!(client.ask(3, "ab ").unwrap(), "ab ab ab ");
+    assert_eq!(text(client.ask(4, "ab")), "no such part");
+    let longest = "x".repeat(MAX_FRAME);
+    let cut = client.ask(3, &longest).unwrap();
+    assert!(
+        cut.len() <= MAX_FRAME && cut.ends_with("... and 32832 bytes more (MAX_FRAME)\n"),
+        "{}",
+        cut.len()
+    );
+    assert!(text(client.ask(3, &format!("{longest}x"))).contains("more than"));
+    assert_eq!(client.read(8, 1).unwrap(), [2]);
 }
 
 #[test]

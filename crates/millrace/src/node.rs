@@ -9,7 +9,9 @@ use crate::output::{has_colour, note_line, say_line, tell_coloured};
 use crate::registers;
 use crate::rtl::TargetKind;
 use crate::signals;
+use crate::source::STANDARD_INPUT;
 use clap::{Args, Subcommand};
+use millrace_link::limits::MAX_FRAME;
 use millrace_link::{Client, Device, Mapped};
 use millrace_listen::{Address, LINK};
 use millrace_netlist::verilog;
@@ -20,6 +22,7 @@ use millrace_rtl::map::{Bus, RegisterMap};
 use millrace_rtl::{AreaReport, Target, build_files};
 use millrace_syntax::read_text;
 use serde_json::{Map, Value, json};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -112,6 +115,20 @@ enum What {
         #[arg(long)]
         link_allow_remote: bool,
     },
+    /// Runs commands on the program of a block of a running node, as those of its entries: all of them or none
+    Commands {
+        /// The file of the node that runs
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The block
+        #[arg(value_name = "BLOCK")]
+        block: String,
+        /// The commands, one a line; - is standard input
+        #[arg(value_name = "COMMANDS")]
+        commands: PathBuf,
+        #[command(flatten)]
+        to: To,
+    },
     /// Lists the registers of a node with their addresses
     Map {
         /// The file
@@ -194,6 +211,9 @@ pub(crate) fn node(args: &NodeCommand) -> Result<(), Failure> {
             let memory = SharedMemory::new(&spec.name, spec.words)
                 .map_err(|error| Failure::Failed(error.to_string()))?;
             link::wait(link::serve(Box::new(memory), listen, *link_allow_remote)?, args.json)
+        }
+        (Some(What::Commands { file, block, commands, to }), _) => {
+            run_commands(&load(file, args.json)?, block, &commands_of(commands)?, (to, args.json))
         }
         (Some(What::Map { file }), _) => {
             show_map(&map(&load(file, args.json)?), args.json);
@@ -432,6 +452,33 @@ fn connect(to: &To) -> Result<Client, Failure> {
     let address = grpc::address(&to.server, &LINK)?;
     Client::connect(address, false)
         .map_err(|error| Failure::failed(format_args!("the node at {address}"), error))
+}
+
+/// The commands of a file, or of standard input.
+fn commands_of(path: &Path) -> Result<String, Failure> {
+    if path != Path::new(STANDARD_INPUT) {
+        return read(path);
+    }
+    let mut text = String::new();
+    let input = std::io::stdin().lock().take(MAX_FRAME as u64 + 1).read_to_string(&mut text);
+    input.map_err(|error| Failure::failed("standard input", error))?;
+    Ok(text)
+}
+
+/// Runs commands on a program; shows what they show.
+fn run_commands(
+    node: &NodeFile,
+    block: &str,
+    commands: &str,
+    (to, is_json): (&To, bool),
+) -> Result<(), Failure> {
+    let number = named("block", node.blocks.iter().map(|block| block.name.as_str()), block)?;
+    let text = connect(to)?.ask(number as u16, commands)?;
+    match is_json {
+        true => say_line(json!({ "ok": true, "text": text })),
+        false => text.lines().for_each(say_line),
+    }
+    Ok(())
 }
 
 fn find<'m>(map: &'m [Register], name: &str) -> Result<&'m Register, Failure> {

@@ -68,6 +68,10 @@ impl Device for NodeDevice {
         }
     }
 
+    fn ask(&mut self, part: u16, text: &str) -> Result<String, Fault> {
+        self.graph.lock().command(part.into(), text).map_err(Fault::new)
+    }
+
     fn poll(&mut self, tell: &mut dyn FnMut(Event)) -> Result<(), Fault> {
         let mut graph = self.graph.lock();
         for _ in 0..MAX_TURN {

@@ -4,7 +4,7 @@
 //! buffers, or are gone. [`Graph::turn`] then has queues give frames to who asks, and managers answer.
 
 use crate::blocks::*;
-use crate::hardware::{Far, NoHardware, Programs, Top};
+use crate::hardware::{Far, NoHardware, Programs, Top, no_program};
 use crate::interface::Item;
 use crate::lease::SharedMemory;
 use crate::limits::{MAX_PASSES, MAX_TURN};
@@ -189,6 +189,25 @@ impl Graph {
             Block::P4(program) => Some(program),
             _ => None,
         }
+    }
+
+    /// Runs commands on the program of a block, all or none, as those of its entries are; gives what they show.
+    ///
+    /// # Errors
+    /// The block runs none, the first command that is refused, or its hardware cannot be reached.
+    pub fn command(&mut self, block: usize, text: &str) -> Result<String, Refusal> {
+        let refuse = |why: &dyn fmt::Display| Refusal(why.to_string());
+        if let Some(far) = self.fars.iter_mut().find(|far| far.runs(block)) {
+            return far.command(block, text).map_err(|why| refuse(&why));
+        }
+        let program = match self.blocks.get_mut(block) {
+            Some(Block::P4(program)) => Some(&mut **program),
+            Some(Block::Manager(_) | Block::FarManager(_)) => {
+                self.answerer(block).and_then(Answerer::program)
+            }
+            _ => None,
+        };
+        program.ok_or_else(|| Refusal(no_program(block)))?.command(text).map_err(|why| refuse(&why))
     }
 
     /// The managers that answer from outside, and the next frame of the first that has one, with its block.

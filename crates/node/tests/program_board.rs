@@ -90,6 +90,26 @@ fn verilator_does_the_same() {
     lint::has_nothing_to_say(&top);
 }
 
+/// Commands go to the tables of the board; a driver that starts again has the entries of the file there.
+#[test]
+fn commands_go_to_a_board_until_its_driver_starts_again() {
+    let node = file("hardware");
+    let (top, nat) = (top(&node, Bus::Axi4Lite), node.block("nat").unwrap() as u16);
+    let board = Arc::new(Mutex::new(Board::new(&node, &top, Link::Xgmii, MACS)));
+    let registers = |bus: usize| -> Box<dyn Device> { Box::new(Registers(Arc::clone(&board), bus)) };
+    let open = || MappedDevice::new(&node, &top, registers(0), vec![registers(1)]).unwrap();
+    let left = || board.lock().unwrap().carry(&frames()).map(|left| left.len());
+    let mut device = open();
+    let wanted = left();
+    assert!(device.ask(nat, "table_clear ipv4_lpm\n").is_ok());
+    assert_eq!(left(), [0, 0]);
+    assert!(device.ask(nat, "table_clear no_such_table\n").is_err());
+    drop(device);
+    let mut device = open();
+    assert_eq!(left(), wanted);
+    assert!(device.ask(nat + 1, "").is_err());
+}
+
 #[test]
 fn registers_of_a_program_have_to_be_there() {
     let node = file("hardware");

@@ -153,6 +153,45 @@ fn a_program_in_hardware_keeps_the_facts_of_frames() {
     assert_eq!(classes, [2, 7]);
 }
 
+/// Commands for a program, also in hardware: tables change while the node runs, what frames have counted is shown, and what is refused
+/// leaves all as it was.
+#[test]
+fn commands_change_the_tables_of_a_program() {
+    let run = |placement: &str| {
+        let (file, mut graph) = between_software(placement, "edit");
+        let (program, mac) = (file.block("program").unwrap(), file.block("p").unwrap());
+        let mut said = Vec::new();
+        let frame = |graph: &mut Graph, second: u8| {
+            let mut frame = vec![0; 60];
+            frame[1] = second;
+            assert!(graph.receive(mac, &frame, 0));
+            std::iter::from_fn(|| graph.ask_outside()).map(|(_, item)| item.facts.class).collect::<Vec<_>>()
+        };
+        // By the entries of the file: class 2, then what has no entry.
+        let first = [frame(&mut graph, 1), frame(&mut graph, 5)];
+        let mut command = |graph: &mut Graph, text: &str| {
+            said.push(graph.command(program, text).map_err(|why| why.to_string()));
+        };
+        command(&mut graph, "table_modify outputs send 0 1 6\ntable_add outputs send 0x05 => 0 3\n");
+        let second = [frame(&mut graph, 1), frame(&mut graph, 5)];
+        command(&mut graph, "table_add outputs send 0x07 => 1 1\ntable_add outputs send 0x05 => 0 1\n");
+        command(&mut graph, "table_add nothing send 0x07 => 1 1\n");
+        let third = [frame(&mut graph, 7), frame(&mut graph, 1)];
+        command(&mut graph, "counter_read In.uses 0\ntable_num_entries outputs\n");
+        let none =
+            graph.command(file.block("select").unwrap(), "table_clear outputs").unwrap_err().to_string();
+        (first, second, third, said, none)
+    };
+    let software = run("software");
+    assert_eq!(software, run("hardware"));
+    let (first, second, third, said, none) = software;
+    assert_eq!((first, second, third), ([vec![2], vec![7]], [vec![6], vec![3]], [vec![7], vec![6]]));
+    assert!(said[1].as_ref().is_err_and(|why| why.starts_with("2: ")), "{said:?}");
+    assert!(said[2].as_ref().is_err_and(|why| why.contains("nothing")), "{said:?}");
+    assert!(said[3].as_ref().is_ok_and(|text| text.contains('3')), "{said:?}");
+    assert!(none.contains("runs no program"), "{none}");
+}
+
 #[test]
 fn a_client_of_the_link_is_the_manager() {
     let text = r#"

@@ -237,6 +237,36 @@ fn a_node_on_interfaces_answers_and_is_controlled() {
     node.signal("TERM");
 }
 
+#[test]
+fn a_program_of_a_running_node_takes_commands() {
+    let folder = Folder::new("node-commands");
+    let attach: Vec<String> = (0..3)
+        .map(|port| format!("p{port}=pcap:programs/demo/in0.pcap,{}", folder.path(&format!("{port}"))))
+        .collect();
+    let mut args = vec!["node", FILE, "--listen", "0"];
+    attach.iter().for_each(|attach| args.extend(["--attach", attach]));
+    let mut node = Live::start(&args);
+    let at = node.hears("host link: ").unwrap_or_else(|| panic!("{:?}", node.said));
+    let run = |block: &str, text: &str| {
+        let commands = folder.file("commands", text);
+        millrace(&["node", "commands", FILE, block, &commands, "--server", &at, "--json"])
+    };
+    let said = run("answers", "table_num_entries addresses\n");
+    assert_eq!(said.code, 0, "{}", said.err);
+    let before = said.json()["text"].as_str().unwrap().to_owned();
+    assert_eq!(run("answers", "table_clear addresses\n").code, 0);
+    let after = run("answers", "table_num_entries addresses\n").json()["text"].as_str().unwrap().to_owned();
+    assert!(before != after && after.contains('0'), "{before} {after}");
+    let said = run("answers", "table_clear addresses\ntable_clear adresses\n");
+    assert!(said.code == 1 && said.err.contains("2: "), "{}", said.err);
+    let said = run("queue0", "table_clear addresses\n");
+    assert!(said.code == 1 && said.err.contains("runs no program"), "{}", said.err);
+    let said = run("queue9", "");
+    assert!(said.code == 1 && said.err.contains("there is no block `queue9`"), "{}", said.err);
+    node.signal("TERM");
+    assert_eq!(node.ended().code, 0);
+}
+
 /// A capture of one datagram from one address and port to others.
 fn capture(folder: &Folder, name: &str, from: (u8, u16), to: (u8, u16)) -> String {
     let mut frame = vec![2; 12];

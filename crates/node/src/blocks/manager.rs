@@ -96,6 +96,11 @@ impl Answerer {
         Ok(Answerer { program: spec.program.as_ref().map(make).transpose()?, answers: 0 })
     }
 
+    /// The program that answers.
+    pub(crate) fn program(&mut self) -> Option<&mut Program> {
+        self.program.as_mut()
+    }
+
     /// Whether a program answers.
     pub(crate) fn has_program(&self) -> bool {
         self.program.is_some()

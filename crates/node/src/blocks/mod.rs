@@ -27,7 +27,7 @@ pub use tcam::Tcam;
 
 pub(crate) use demultiplexer::demultiplex;
 pub(crate) use manager::Answerer;
-pub(crate) use program::load_entries;
+pub(crate) use program::{command, load_entries};
 pub(crate) use register::{ENTRY_START, ENTRY_WORDS, MAC_ERRORS, RMON, half};
 pub(crate) use shared::Place;
 

@@ -7,6 +7,7 @@ use crate::interface::Item;
 use crate::limits::MAX_FRAME;
 use crate::model::ProgramSpec;
 use crate::split::{LinkCounts, SplitEngine};
+use millrace_commands::Refusal;
 use millrace_compile::{Options, Source, Standard, check};
 use millrace_control::entries::load;
 use millrace_dataplane::{EngineKind, Switch, SwitchConfig};
@@ -160,6 +161,14 @@ impl Program {
         self.shared.as_ref().map_or_else(SharedCounts::default, SharedRegisters::counts)
     }
 
+    /// Runs commands on it, all or none; gives what they show.
+    ///
+    /// # Errors
+    /// The first that is refused, with its line.
+    pub fn command(&mut self, text: &str) -> Result<String, NoProgram> {
+        command(&mut self.switch, text)
+    }
+
     /// The switch, for its tables and counters.
     pub fn switch(&self) -> &Switch {
         &self.switch
@@ -194,12 +203,25 @@ impl Program {
 /// One is refused.
 pub(crate) fn load_entries(switch: &mut Switch, path: &Path, text: &str) -> Result<(), NoProgram> {
     load(switch, text).map_err(|refusals| {
-        let first = refusals
-            .first()
-            .map_or(String::new(), |first| format!("{}: {}", first.line(text), first.message));
+        let first = refusals.first().map_or(String::new(), |first| first_of(first, text));
         NoProgram(format!("{}:{first}", path.display()))
     })?;
     Ok(())
+}
+
+/// Runs commands on the program of a block, all or none; gives what they show.
+///
+/// # Errors
+/// The first that is refused, with its line.
+pub(crate) fn command(switch: &mut Switch, text: &str) -> Result<String, NoProgram> {
+    match load(switch, text) {
+        Ok(loaded) => Ok(loaded.text),
+        Err(refused) => Err(NoProgram(refused.first().map_or(String::new(), |first| first_of(first, text)))),
+    }
+}
+
+fn first_of(refusal: &Refusal, text: &str) -> String {
+    format!("{}: {}", refusal.line(text), refusal.message)
 }
 
 /// Compiles the source of a block.

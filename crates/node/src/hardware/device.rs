@@ -15,6 +15,7 @@ use crate::interface::Item;
 use crate::limits::MAX_FRAME;
 use crate::model::NodeFile;
 use crate::registers::MAP_BYTES;
+use millrace_drivers::wall_clock_ns;
 use millrace_link::{Device, Event, Fault, Shape};
 use std::fmt;
 
@@ -32,6 +33,7 @@ pub struct HardwareDevice {
     name: String,
     driver: Driver<AtBus>,
     at: AtBus,
+    now_ns: u64,
     answers: Vec<(u16, Vec<u8>)>,
     failed: Option<&'static str>,
 }
@@ -60,7 +62,14 @@ impl HardwareDevice {
         let mut buses = AtBus::all(Cycles::new(node, top)?);
         let at = buses.next().ok_or("a design without a bus")?;
         let driver = Driver::new(node, top, (at.clone(), buses), true).map_err(|why| why.to_string())?;
-        Ok(HardwareDevice { name: name_of(node, top), driver, at, answers: Vec::new(), failed: None })
+        Ok(HardwareDevice {
+            name: name_of(node, top),
+            driver,
+            at,
+            now_ns: 0,
+            answers: Vec::new(),
+            failed: None,
+        })
     }
 
     fn answer(&mut self) {
@@ -100,7 +109,8 @@ impl Device for HardwareDevice {
         }
         if port == TIME {
             let now = frame.try_into().map_err(|_| Fault::new("a time has 8 bytes"))?;
-            self.at.cycles().set_now(u64::from_be_bytes(now));
+            self.now_ns = u64::from_be_bytes(now);
+            self.at.cycles().set_now(self.now_ns);
             return Ok(());
         }
         self.driver.end()?;
@@ -126,6 +136,10 @@ impl Device for HardwareDevice {
         drop(cycles);
         self.answer();
         Ok(())
+    }
+
+    fn ask(&mut self, part: u16, text: &str) -> Result<String, Fault> {
+        self.driver.command(part.into(), text, self.now_ns)
     }
 
     fn poll(&mut self, tell: &mut dyn FnMut(Event)) -> Result<(), Fault> {
@@ -205,6 +219,10 @@ impl Device for MappedDevice {
         }
         self.answers.push(frame.to_vec());
         Ok(())
+    }
+
+    fn ask(&mut self, part: u16, text: &str) -> Result<String, Fault> {
+        self.driver.command(part.into(), text, wall_clock_ns())
     }
 
     fn poll(&mut self, tell: &mut dyn FnMut(Event)) -> Result<(), Fault> {

@@ -370,6 +370,15 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
         }
     }
 
+    /// Runs commands on a program, all or none; gives what they show.
+    ///
+    /// # Errors
+    /// It is no program of this hardware, one is refused, or the hardware cannot be reached.
+    pub(super) fn command(&mut self, block: usize, text: &str, now_ns: u64) -> Result<String, Fault> {
+        let program = self.programs.get_mut(&block);
+        program.ok_or_else(|| Fault::new(no_program(block)))?.command(text, now_ns)
+    }
+
     /// Writes a register of the node; the hardware has it at the [end](Driver::end) of the request.
     ///
     /// # Errors
@@ -399,6 +408,11 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
         self.written.entry(block).or_default().extend(changed);
         Ok(())
     }
+}
+
+/// Why commands for a block are refused.
+pub(crate) fn no_program(block: usize) -> String {
+    format!("block {block} runs no program that takes commands")
 }
 
 /// What is at a word.

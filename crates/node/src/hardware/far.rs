@@ -34,8 +34,8 @@ pub(crate) struct Far {
     /// The MACs, and what has left by each.
     macs: Vec<usize>,
     left: Vec<VecDeque<Vec<u8>>>,
-    /// Whether programs look at the time.
-    has_time: bool,
+    /// The programs, which look at the time.
+    programs: Vec<usize>,
     /// Frames that had no room there, or were on the link when it was cut.
     lost: u64,
     /// Paths that had nothing when they were asked, since anything came.
@@ -72,13 +72,18 @@ impl Far {
             inputs: top.inputs.clone(),
             outputs: top.outputs.clone(),
             left: vec![VecDeque::new(); top.macs.len()],
-            has_time: !top.programs.is_empty(),
+            programs: top.programs.iter().map(|part| part.block()).collect(),
             lost: 0,
             macs: top.macs.clone(),
             empty: BTreeSet::new(),
             written: Vec::new(),
             held: Cell::new(None),
         })
+    }
+
+    /// Whether a block is a program in it.
+    pub(crate) fn runs(&self, block: usize) -> bool {
+        self.programs.contains(&block)
     }
 
     /// Whether a block is in it.
@@ -172,6 +177,11 @@ impl Far {
         Ok(())
     }
 
+    /// Runs commands on a program.
+    pub(crate) fn command(&mut self, block: usize, text: &str) -> Result<String, LinkError> {
+        self.link.borrow_mut().with(|client| client.ask(block as u16, text))
+    }
+
     /// A request for registers ends.
     pub(crate) fn end(&mut self) -> Result<(), LinkError> {
         let writes = std::mem::take(&mut self.written);
@@ -183,7 +193,7 @@ impl Far {
 
     /// Says when the frames come that follow. Where the link is cut they are lost, and it is said again with the next one.
     fn tell_time(&mut self, now_ns: u64) {
-        if self.has_time {
+        if !self.programs.is_empty() {
             let _ = self.link.borrow_mut().with(|client| client.send(TIME, &now_ns.to_be_bytes()));
         }
     }

@@ -26,6 +26,7 @@ mod top;
 mod wires;
 
 pub use device::{HardwareDevice, MappedDevice};
+pub(crate) use driver::no_program;
 pub(crate) use far::Far;
 pub use programs::{BadProgram, Part, Programs};
 pub use top::{NoHardware, Top};

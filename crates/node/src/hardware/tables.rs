@@ -1,16 +1,26 @@
-//! Software's side of a program in a design: its tables, and what it has counted.
+//! Software's side of a program in a design: its tables and objects, and what it has counted.
 
 use super::programs::Part;
-use millrace_dataplane::{device_groups, device_sessions};
+use crate::blocks::command;
+use millrace_dataplane::{Switch, device_groups, device_sessions};
 use millrace_link::Fault;
 use millrace_pipeline::Bits;
 use millrace_rtl::device::{Counted, OWNER};
 use millrace_rtl::map::{RegisterAccess, RegisterDevice};
+use millrace_rtl::{Driver, DriverError, Objects, SoftwareAccess};
+use millrace_state::Effects;
+use std::convert::Infallible;
 use std::fmt::Display;
 
 /// A program in a design, by its registers.
 pub(super) struct Tables<A> {
     registers: RegisterDevice<A>,
+    /// What its tables are to hold, and what they do.
+    switch: Switch,
+    driver: Driver,
+    /// The word that says whose entries they are, and that of the entries of the block.
+    owner: (usize, u64),
+    of_file: u32,
     /// The words of frames that went nowhere.
     dropped: Vec<(usize, u64)>,
 }
@@ -26,26 +36,53 @@ impl<A: RegisterAccess<Error: Display>> Tables<A> {
         let mut registers = RegisterDevice::attach(map, access).map_err(failed)?;
         let find = |name: &str| part.device().register_map().find(name);
         let owner = find(OWNER).ok_or_else(|| failed("the device has no word for its owner"))?;
-        let is_held = registers.read_word(owner.0, owner.1).map_err(failed)? == number(part.owner());
-        if !is_held {
-            // Who stops in between leaves a device that holds no entries of anybody.
-            registers.write_word(owner.0, owner.1, &number(0)).map_err(failed)?;
-            let switch = part.switch().map_err(failed)?;
-            let mut driver = part.device().driver();
-            if !was_reset {
-                driver.forget();
+        let (switch, mut driver) = (part.switch().map_err(failed)?, part.device().driver());
+        let groups = switch.replication();
+        driver.set_replication(&device_groups(groups), &device_sessions(groups)).map_err(failed)?;
+        let of_file = part.owner();
+        let is_held = registers.read_word(owner.0, owner.1).map_err(failed)? == number(of_file);
+        match is_held {
+            // What the driver would write is there.
+            true => drop(
+                driver.update(switch.state(), &mut Nowhere).map_err(|DriverError::Full(why)| failed(why))?,
+            ),
+            false => {
+                // Who stops in between leaves a device that holds no entries of anybody.
+                registers.write_word(owner.0, owner.1, &number(0)).map_err(failed)?;
+                if !was_reset {
+                    driver.forget();
+                }
+                driver.update(switch.state(), &mut registers).map_err(failed)?;
+                registers.write_word(owner.0, owner.1, &number(of_file)).map_err(failed)?;
             }
-            let groups = switch.replication();
-            driver.set_replication(&device_groups(groups), &device_sessions(groups)).map_err(failed)?;
-            driver.update(switch.state(), &mut registers).map_err(failed)?;
-            registers.write_word(owner.0, owner.1, &number(part.owner())).map_err(failed)?;
         }
         let drops = part.device().counted();
         let drops = drops.filter(|(what, _)| matches!(what, Counted::Drops(_) | Counted::ParserErrors(_)));
         let ports = part.device().options();
         let bad = (0..ports.ports).filter_map(|port| find(&format!("port{}.rx_bad", ports.number(port))));
         let dropped = drops.map(|(_, at)| at).chain(bad).collect();
-        Ok(Tables { registers, dropped })
+        Ok(Tables { registers, switch, driver, owner, of_file, dropped })
+    }
+
+    /// Runs commands on it, all or none; gives what they show. Frames meet its tables as they were, or as they are after all of them.
+    ///
+    /// # Errors
+    /// One is refused, or the device cannot be reached.
+    pub(super) fn command(&mut self, text: &str, now_ns: u64) -> Result<String, Fault> {
+        // What frames have counted is shown, and stays.
+        let mut effects = Effects::default();
+        let mut objects = Objects { state: self.switch.state_mut(), now_ns, effects: &mut effects };
+        self.driver.read_back(&mut objects, &mut self.registers, &|| now_ns).map_err(failed)?;
+        let said = command(&mut self.switch, text).map_err(failed)?;
+        let groups = self.switch.replication();
+        self.driver.set_replication(&device_groups(groups), &device_sessions(groups)).map_err(failed)?;
+        // Who starts again has the entries of the file.
+        if self.of_file != 0 {
+            self.registers.write_word(self.owner.0, self.owner.1, &number(0)).map_err(failed)?;
+            self.of_file = 0;
+        }
+        self.driver.update(self.switch.state(), &mut self.registers).map_err(failed)?;
+        Ok(said)
     }
 
     /// Frames and copies that went nowhere so far.
@@ -59,6 +96,25 @@ impl<A: RegisterAccess<Error: Display>> Tables<A> {
             sum = sum.wrapping_add(word.to_u64_saturating());
         }
         Ok(sum)
+    }
+}
+
+/// A device that holds what is written to it already.
+struct Nowhere;
+
+impl SoftwareAccess for Nowhere {
+    type Error = Infallible;
+
+    fn write(&mut self, _: usize, _: u64, _: &Bits) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn read(&mut self, words: &[(usize, u64)]) -> Result<Vec<Bits>, Infallible> {
+        Ok(words.iter().map(|_| number(0)).collect())
+    }
+
+    fn use_bank(&mut self, _: bool) -> Result<(), Infallible> {
+        Ok(())
     }
 }
 
