@@ -10,6 +10,9 @@ use millrace_dataplane::Switch;
 use millrace_state::Tables;
 use std::ops::ControlFlow;
 
+/// Most bytes that the commands of a file show: each may show a whole table.
+pub const MAX_SHOWN: usize = 64 << 20;
+
 /// What loading a file did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
@@ -56,6 +59,7 @@ fn load_commands(switch: &mut Switch, tables: &mut Tables, text: &str) -> Result
     let mut sets_queues = false;
     let mut executor = Executor::new(switch, tables);
     read(text, |line| {
+        let at = line.as_ref().map_or(0..0, |line| line.at.clone());
         // Queues keep what they are set to, so they are set when everything else fits.
         let result = line.and_then(|line| match line.command {
             Command::SetQueueDepth { .. } | Command::SetQueueRate { .. } => {
@@ -69,6 +73,11 @@ fn load_commands(switch: &mut Switch, tables: &mut Tables, text: &str) -> Result
                 loaded.commands += 1;
                 if let Reply::Text(shown) = reply {
                     loaded.text.push_str(&shown);
+                }
+                if loaded.text.len() > MAX_SHOWN {
+                    let why = format!("the commands show more than {MAX_SHOWN} bytes (MAX_SHOWN)");
+                    refused.push(Refusal::new(at, why));
+                    return ControlFlow::Break(());
                 }
             }
             Err(refusal) => refused.push(refusal),

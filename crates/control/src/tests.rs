@@ -1,7 +1,7 @@
 //! Commands and JSON on a switch: what they do, what they refuse, and that a refused file changes nothing.
 
 use crate::commands::Executor;
-use crate::entries::{Loaded, load};
+use crate::entries::{Loaded, MAX_SHOWN, load};
 use crate::sample::switch;
 use millrace_commands::{Refusal, diagnostics};
 use millrace_dataplane::Switch;
@@ -53,6 +53,24 @@ fn entries_are_added_shown_changed_and_removed() {
     assert_eq!(run(&mut switch, "table_set_timeout route 0 5"), "");
     assert_eq!(run(&mut switch, "table_delete route 0\ntable_num_entries route"), "0\n");
     assert_eq!(run(&mut switch, "table_delete route 0"), "refused at `0`: no such entry in the table\n");
+}
+
+/// Each command may show a whole table: what a short text shows is bounded.
+#[test]
+fn what_commands_show_is_bounded() {
+    let mut switch = switch();
+    let entries: String = (0..4u32)
+        .map(|at| {
+            format!("table_add route set_nhop 10.{}.{}.0/24 => 08:00:00:00:01:11 1\n", at / 256, at % 256)
+        })
+        .collect();
+    assert!(load(&mut switch, &entries).is_ok());
+    let one = run(&mut switch, "table_dump route").len();
+    let often = "table_dump route\n".repeat(MAX_SHOWN / one + 1);
+    let refused = load(&mut switch, &format!("table_clear acl\n{often}table_clear route\n")).unwrap_err();
+    assert_eq!(refused.len(), 1);
+    assert!(refused[0].message.contains("(MAX_SHOWN)") && refused[0].line(&often) > 5000, "{refused:?}");
+    assert_eq!(run(&mut switch, "table_num_entries route"), "4\n");
 }
 
 #[test]
