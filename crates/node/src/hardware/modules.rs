@@ -108,8 +108,9 @@ pub(super) fn length_of(
     length
 }
 
-/// Frames of several streams `s0`..., one after the other, the lowest first, to `m`. A beat that is offered stays until it is taken, also if
-/// a lower stream has one meanwhile: a TCAM looks at a frame before it takes it.
+/// Frames of several streams `s0`..., one after the other, to `m`: after a frame of one stream those after it are asked first, so none waits
+/// for more than a frame of each other. A beat that is offered stays until it is taken, also if
+/// another stream has one meanwhile: a TCAM looks at a frame before it takes it.
 pub(super) fn merge(design: &mut Design, inputs: u32) -> ModuleId {
     let name = format!("merge_{inputs}");
     if let Some(known) = design.module_named(&name) {
@@ -121,11 +122,15 @@ pub(super) fn merge(design: &mut Design, inputs: u32) -> ModuleId {
     let bits = address_width(inputs);
     let (busy_register, busy) = m.register("busy", 1, Some(0));
     let (held_register, held) = m.register("held", bits, Some(0));
-    let choices: Vec<(NodeId, NodeId)> =
-        (0..inputs).map(|at| (streams[at as usize].valid, m.number(bits, at.into()))).collect();
-    let none = m.number(bits, 0);
-    let first = m.first(&choices, none);
-    let chosen = m.mux(busy, held, first);
+    let mut choices: Vec<(NodeId, NodeId)> = Vec::new();
+    for at in 0..inputs {
+        let number = m.number(bits, at.into());
+        let after = m.lt(held, number);
+        choices.push((m.and(streams[at as usize].valid, after), number));
+    }
+    choices.extend((0..inputs).map(|at| (streams[at as usize].valid, m.number(bits, at.into()))));
+    let next = m.first(&choices, held);
+    let chosen = m.mux(busy, held, next);
     let beats: Vec<NodeId> = streams.iter().map(|stream| m.beat_bits(&stream.beat)).collect();
     let valids: Vec<NodeId> = streams.iter().map(|stream| stream.valid).collect();
     let (bits_of, valid) = (m.choose(chosen, &beats), m.choose(chosen, &valids));
