@@ -166,7 +166,7 @@ fn run_ahead(
     let mut dropped = 0;
     let left = {
         let mut bursts = bursts;
-        let mut host = bursts.host(&mut switch.forwarder.state);
+        let mut host = bursts.host(&mut switch.forwarder.state, &mut switch.forwarder.effects);
         let mut ran = bursts.run(batch, &mut host, Times { each, now_ns: switch.now_ns });
         if ran.results.len() < packets {
             // A table has changed its form between the look and the run, or frames have less headroom than the code takes.
@@ -176,7 +176,6 @@ fn run_ahead(
         let hops = (!switch.traffic.allowances.copies.is_limited()).then_some(switch.hops);
         let left = send(&mut ran, (classes, hops), (&mut known, &mut dropped), &mut switch.buffers, sent);
         switch.buffers.dropped_copies.extend_from_slice(ran.results.dropped_copies());
-        host.move_effects(&mut switch.forwarder.effects);
         left
     };
     switch.ledger.counters.received_many(port, packets as u64, bytes);

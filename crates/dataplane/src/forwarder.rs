@@ -35,7 +35,7 @@ impl Forwarder {
         let (weights, tracer) = (engines.weights(), Tracer::off(&program));
         let reads_time = shows_time(&program);
         let egress_waits = Order::of(&program).egress_waits;
-        let effects = Effects::default();
+        let effects = Effects::of(&program);
         Forwarder {
             program,
             engines,

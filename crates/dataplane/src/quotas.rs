@@ -118,16 +118,13 @@ impl Allowance {
         self.0.is_some()
     }
 
-    /// Keeps as many of them as may be now, the first ones, and says how many it took out.
+    /// How many of so many may be now.
     #[inline]
-    fn cut<T>(&self, of: &mut Vec<T>, clock: &Clock) -> u64 {
-        if self.0.is_none() {
-            return 0;
+    fn of(&self, wanted: usize, clock: &Clock) -> usize {
+        match self.0 {
+            None => wanted,
+            Some(_) => usize::try_from(self.take(wanted as u64, clock.now_ns())).unwrap_or(wanted),
         }
-        let before = of.len() as u64;
-        let may = self.take(before, clock.now_ns());
-        of.truncate(usize::try_from(may).unwrap_or(usize::MAX));
-        before - may
     }
 
     /// Whether none may be done now.
@@ -256,13 +253,14 @@ fn part(of: u64, worker: usize, workers: usize) -> u64 {
 
 /// Takes what programs said, as much as may be said; the rest is lost.
 pub(crate) fn take_said(switch: &mut Switch) -> (Vec<DigestMessage>, Vec<String>) {
-    let (mut digests, mut log) = switch.forwarder.effects.take();
-    if !digests.is_empty() || !log.is_empty() {
-        let Allowances { digests: may_send, log_lines: may_say, .. } = &switch.traffic.allowances;
-        let lost = may_send.cut(&mut digests, &switch.clock) + may_say.cut(&mut log, &switch.clock);
-        switch.forwarder.effects.lose(lost);
+    let effects = &mut switch.forwarder.effects;
+    if effects.is_silent() {
+        return (Vec::new(), Vec::new());
     }
-    (digests, log)
+    let Allowances { digests: may_send, log_lines: may_say, .. } = &switch.traffic.allowances;
+    let digests = may_send.of(effects.message_count(), &switch.clock);
+    let lines = may_say.of(effects.log.len(), &switch.clock);
+    effects.take([digests, lines])
 }
 
 /// Other quotas from now on, of all workers of a switch.

@@ -565,7 +565,7 @@ impl Switch {
 
     /// Whether [`Switch::take_messages`] would give any.
     pub fn has_messages(&self) -> bool {
-        !self.forwarder.effects.digests.is_empty() || !self.forwarder.effects.log.is_empty()
+        !self.forwarder.effects.is_silent()
     }
 
     /// How many messages and lines were lost since this was asked last: the program said too much at once, or more than its quotas let

@@ -12,7 +12,7 @@ use millrace_jit::{
 use millrace_midend::order::may_set;
 use millrace_midend::{Cancel, Plan, Site};
 use millrace_pipeline::*;
-use millrace_state::State;
+use millrace_state::{Effects, State};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -284,11 +284,11 @@ impl<'e> Bursts<'e> {
 
     /// What the code calls: the program's objects, and where its effects go.
     #[inline]
-    pub fn host<'s>(&self, state: &'s mut State) -> Host<'s>
+    pub fn host<'s>(&self, state: &'s mut State, effects: &'s mut Effects) -> Host<'s>
     where
         'e: 's,
     {
-        self.code.compiled.host(state)
+        self.code.compiled.host(state, effects)
     }
 
     /// Runs the code over a batch, which has a time for each packet. Fewer results than packets: a table has changed its form meanwhile, or frames have less

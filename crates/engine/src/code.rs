@@ -227,7 +227,7 @@ impl Code {
             return Ended::of(Verdict::StepLimit);
         };
         let code = &code.compiled;
-        let mut host = code.host(world.state);
+        let mut host = code.host(world.state, world.effects);
         let place = [Place { at: HEADROOM as u32, len: context.len as u32 }];
         let lies = context.buffer[HEADROOM..].as_ptr();
         let burst = Burst::new(&mut context.buffer, &place, HEADROOM);
@@ -256,7 +256,6 @@ impl Code {
                 context.len = bytes.len();
             }
         }
-        host.move_effects(world.effects);
         drop(host);
         contexts.exchange(&mut context.storage);
         if moved {

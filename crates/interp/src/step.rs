@@ -123,7 +123,7 @@ impl Interp {
             Inst::Digest { digest, values } => {
                 let values: Vec<Value> = values.iter().map(|value| self.eval(value, context)).collect();
                 world.observer.event(Event::Digest { digest: *digest, values: &values }, &context.phv);
-                world.effects.send(DigestMessage { digest: *digest, values });
+                world.effects.send(&DigestMessage { digest: *digest, values });
             }
             Inst::Call { dst, plugin, args, results } => {
                 let args: Vec<u64> = args.iter().map(|arg| self.number(arg, context)).collect();

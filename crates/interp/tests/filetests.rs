@@ -133,8 +133,8 @@ impl Bench {
                 break;
             }
         }
+        let digests = effects.digests().into_iter();
         self.log = effects.log.into();
-        let digests = effects.digests.into_iter();
         self.digests = digests
             .map(|digest| {
                 let values: Vec<String> = digest.values.iter().map(show).collect();

@@ -30,7 +30,7 @@ use millrace_midend::{Footprint, footprint::footprint};
 use millrace_midend::{Plan, Start};
 use millrace_pipeline::entity::EntitySet;
 use millrace_pipeline::*;
-use millrace_state::{RecordLayout, State, record_layout};
+use millrace_state::{Effects, RecordLayout, State, record_layout};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -306,9 +306,9 @@ impl Compiled {
         Contexts::new(Arc::clone(&self.layout), packets, self.stage_bytes)
     }
 
-    /// The host for runs over this state.
-    pub fn host<'a>(&'a self, state: &'a mut State) -> Host<'a> {
-        Host::new(state, &self.texts, &self.layout)
+    /// The host for runs over this state; what the program sends out goes to the effects.
+    pub fn host<'a>(&'a self, state: &'a mut State, effects: &'a mut Effects) -> Host<'a> {
+        Host::new((state, effects), &self.texts, &self.layout)
     }
 
     /// Whether the code looks each table up as it has to be now. Else it must be compiled again, with [`crate::shapes`]

@@ -8,7 +8,6 @@ mod writer;
 pub(crate) use helpers::{Helper, WideOp, empty_varbit, hasher_number};
 pub use host::Host;
 pub(crate) use lookup::lookup_of;
-pub(crate) use writer::bits_of;
 
 use std::sync::Arc;
 

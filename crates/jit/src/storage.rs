@@ -1,7 +1,6 @@
 //! What belongs to a packet next to its bytes: slots, which headers are valid, the cursor; as compiled code keeps it.
 
 use crate::layout::{CURSOR, Layout, PARSED, TAKEN, slot_bytes};
-use crate::runtime::bits_of;
 use millrace_pipeline::semantics::{Value, VarbitValue};
 use millrace_pipeline::*;
 use std::ops::Range;
@@ -172,7 +171,7 @@ impl Storage {
         let words = &self.own(packet)[self.layout.slots[slot] as usize / 8..];
         match program.slots[slot].ty {
             Type::Bool => Value::Bool(words[0] != 0),
-            Type::Bits(width) => Value::Bits(bits_of(width, &words[..width.div_ceil(64) as usize])),
+            Type::Bits(width) => Value::Bits(Bits::from_limbs(width, &words[..width.div_ceil(64) as usize])),
             Type::Varbit(_) => {
                 let len = words[0] as u32;
                 let bytes: Vec<u8> = words[1..1 + len.div_ceil(64) as usize]

@@ -66,6 +66,20 @@ impl Bits {
         Bits::min_signed(width).bit_not()
     }
 
+    /// The number of these limbs, the lowest first, cut to `width` bits.
+    #[inline]
+    pub fn from_limbs(width: u32, limbs: &[u64]) -> Bits {
+        match *limbs {
+            [] => Bits::zero(width),
+            [low] | [low, 0] => Bits::new(width, u128::from(low)),
+            [low, high] => Bits::new(width, u128::from(high) << 64 | u128::from(low)),
+            _ => {
+                let bytes: Vec<u8> = limbs.iter().rev().flat_map(|limb| limb.to_be_bytes()).collect();
+                Bits::from_bytes(width, &bytes)
+            }
+        }
+    }
+
     /// A number of any size cut to `width` bits.
     pub fn from_biguint(width: u32, value: &BigUint) -> Bits {
         let cut = if value.bits() > u64::from(width) { value & big_mask(width) } else { value.clone() };

@@ -204,7 +204,7 @@ fn frames_close_together_see_each_other() {
         match lost {
             0 => assert_eq!(told, said, "seed {seed}"),
             _ => {
-                let all = |effects: &Effects| effects.digests.len() + effects.log.len();
+                let all = |effects: &Effects| effects.message_count() + effects.log.len();
                 assert_eq!(all(&told), all(&said) + lost, "seed {seed}");
             }
         }

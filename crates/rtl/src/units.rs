@@ -72,7 +72,7 @@ impl Objects<'_> {
             Unit::Random => self.state.random(&bits(0), &bits(1)),
             Unit::Digest(digest) => {
                 let values = inputs.iter().map(value).collect();
-                self.effects.send(DigestMessage { digest: *digest, values });
+                self.effects.send(&DigestMessage { digest: *digest, values });
                 return None;
             }
             Unit::Log(format) => {

@@ -1,25 +1,26 @@
 //! What a program sends out in addition to packets.
 
+use crate::messages::Messages;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 
-/// The most bytes that messages take until somebody takes them, and lines of the log the same.
+/// The most bytes that messages take until somebody takes them, and lines of the log and packets of plugins the same.
 pub const MAX_EFFECTS: usize = 16 << 20;
 /// The most bytes that one message or line may take.
 pub const MAX_EFFECT: usize = 64 << 10;
 
 /// What a program sends out in addition to packets, in order. What is beyond [`MAX_EFFECTS`] or [`MAX_EFFECT`] is lost,
 /// and counted.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Effects {
     /// Messages to the control plane.
-    pub digests: Vec<DigestMessage>,
+    messages: Messages,
     /// Lines for the log.
     pub log: Vec<String>,
     /// Packets of plugins, for the port that the packet came in on which they answer.
     pub answers: Vec<Vec<u8>>,
-    /// The bytes that there is no room for any more: of messages, of lines and of packets.
-    taken: [usize; 3],
+    /// Bytes of lines and of packets.
+    taken: [usize; 2],
     lost: u64,
 }
 
@@ -32,42 +33,58 @@ pub struct DigestMessage {
     pub values: Vec<Value>,
 }
 
-impl DigestMessage {
-    /// About the bytes that it takes.
-    fn bytes(&self) -> usize {
-        let bytes = |value: &Value| match value {
-            Value::Bool(_) => 0,
-            Value::Bits(bits) => bits.width() as usize / 8,
-            Value::Varbit(varbit) => varbit.len() as usize / 8,
-        };
-        size_of::<DigestMessage>()
-            + self.values.iter().map(|value| size_of::<Value>() + bytes(value)).sum::<usize>()
-    }
-}
-
 impl Effects {
-    /// Sends a message, if there is room for it.
-    pub fn send(&mut self, message: DigestMessage) {
-        if self.has_room(0, message.bytes()) {
-            self.digests.push(message);
+    /// Those of a program: with memory for its messages, if it sends any.
+    pub fn of(program: &Program) -> Effects {
+        let mut effects = Effects::default();
+        effects.reserve(program);
+        effects
+    }
+
+    /// Has the memory be there that the messages of a program take.
+    #[inline]
+    pub fn reserve(&mut self, program: &Program) {
+        if !program.digests.is_empty() {
+            self.messages.reserve();
         }
+    }
+
+    /// Sends a message, if there is room for it.
+    pub fn send(&mut self, message: &DigestMessage) {
+        self.messages.reserve();
+        self.messages.add(&[message.digest.as_u32().into()]);
+        message.values.iter().for_each(|value| self.messages.add_value(value));
+        self.end_message();
+    }
+
+    /// Adds words to the next message, as [`crate::messages`] has them. Nothing is allocated here, so there has to be memory
+    /// ([`Effects::reserve`]).
+    #[inline]
+    pub fn add_to_message(&mut self, words: &[u64]) {
+        self.messages.add(words);
+    }
+
+    /// Sends the message whose words were added, if there is room for it.
+    #[inline]
+    pub fn end_message(&mut self) {
+        self.lost += u64::from(!self.messages.end());
     }
 
     /// Writes a line to the log, if there is room for it.
     pub fn say(&mut self, line: String) {
-        if self.has_room(1, size_of::<String>() + line.len()) {
+        if self.has_room(0, size_of::<String>() + line.len()) {
             self.log.push(line);
         }
     }
 
     /// Sends a packet that a plugin answers with, if there is room for it.
     pub fn answer(&mut self, packet: &[u8]) {
-        if self.has_room(2, size_of::<Vec<u8>>() + packet.len()) {
+        if self.has_room(1, size_of::<Vec<u8>>() + packet.len()) {
             self.answers.push(packet.to_vec());
         }
     }
 
-    /// Takes room for messages, lines or packets. Once there is none, nothing has room until all are taken: so what is kept is the
+    /// Takes room for lines or packets. Once there is none, nothing has room until all are taken: so what is kept is the
     /// same wherever it was collected.
     fn has_room(&mut self, which: usize, bytes: usize) -> bool {
         let taken = &mut self.taken[which];
@@ -84,47 +101,49 @@ impl Effects {
         has_room
     }
 
-    /// Whether nothing was sent out, or lost.
+    /// Whether no messages and no lines wait to be taken.
     #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.digests.is_empty() && self.log.is_empty() && self.answers.is_empty() && self.lost == 0
+    pub fn is_silent(&self) -> bool {
+        self.messages.is_empty() && self.log.is_empty()
     }
 
-    /// Adds what another one holds, after what is there.
-    pub fn append(&mut self, mut other: Effects) {
-        if other.is_empty() {
-            return;
-        }
-        let mut together = self.taken;
-        together.iter_mut().zip(other.taken).for_each(|(taken, more)| *taken = taken.saturating_add(more));
-        if together.iter().all(|taken| *taken <= MAX_EFFECTS) {
-            // All of it fits.
-            self.taken = together;
-            self.lost += other.lost;
-            self.digests.append(&mut other.digests);
-            self.log.append(&mut other.log);
-            self.answers.append(&mut other.answers);
-            return;
-        }
-        self.lost += other.lost;
-        other.digests.into_iter().for_each(|message| self.send(message));
-        other.log.into_iter().for_each(|line| self.say(line));
-        other.answers.iter().for_each(|packet| self.answer(packet));
+    /// How many messages wait to be taken.
+    pub fn message_count(&self) -> usize {
+        self.messages.len()
     }
 
-    /// Takes the messages and the lines; there is room again.
-    pub fn take(&mut self) -> (Vec<DigestMessage>, Vec<String>) {
-        (self.taken[0], self.taken[1]) = (0, 0);
-        (std::mem::take(&mut self.digests), std::mem::take(&mut self.log))
+    /// The messages that wait to be taken.
+    pub fn digests(&self) -> Vec<DigestMessage> {
+        self.messages.first(usize::MAX)
+    }
+
+    /// Takes the messages and the lines, the first ones up to so many; the others are lost. There is room again.
+    pub fn take(&mut self, most: [usize; 2]) -> (Vec<DigestMessage>, Vec<String>) {
+        let [messages, lines] = most;
+        let digests = self.messages.first(messages);
+        self.lost += (self.messages.len() - digests.len()) as u64;
+        self.messages.clear();
+        let mut log = std::mem::take(&mut self.log);
+        self.lost += log.len().saturating_sub(lines) as u64;
+        log.truncate(lines);
+        self.taken[0] = 0;
+        (digests, log)
+    }
+
+    /// All that was said and not taken is gone, and not counted. The memory of messages stays.
+    pub fn clear(&mut self) {
+        let mut messages = std::mem::take(&mut self.messages);
+        messages.clear();
+        *self = Effects { messages, ..Effects::default() };
     }
 
     /// Takes the packets of plugins; there is room again.
     pub fn take_answers(&mut self) -> Vec<Vec<u8>> {
-        self.taken[2] = 0;
+        self.taken[1] = 0;
         std::mem::take(&mut self.answers)
     }
 
-    /// So many that were taken are lost too.
+    /// So many were lost elsewhere.
     pub fn lose(&mut self, count: u64) {
         self.lost += count;
     }
@@ -165,18 +184,31 @@ mod tests {
     #[test]
     fn messages_and_lines_are_kept_while_there_is_room() {
         let mut effects = Effects::default();
-        (0..5000).for_each(|_| effects.send(message(8000)));
-        let kept = effects.digests.len();
+        (0..5000).for_each(|_| effects.send(&message(8000)));
+        let kept = effects.message_count();
         assert!((1900..2100).contains(&kept), "{kept} messages of 8000 bytes in 16 MiB");
         // A small one would fit, but comes after one that is lost.
-        effects.send(message(1));
+        effects.send(&message(1));
         effects.say("x".repeat(MAX_EFFECT));
         effects.say("fits".to_owned());
-        assert_eq!((effects.digests.len(), effects.log.len()), (kept, 1));
+        assert_eq!((effects.message_count(), effects.log.len()), (kept, 1));
         assert_eq!(effects.take_lost(), 5000 - kept as u64 + 2);
-        assert_eq!(effects.take().0.len(), kept);
-        effects.send(message(1));
-        assert_eq!((effects.digests.len(), effects.take_lost()), (1, 0));
+        assert_eq!(effects.take([usize::MAX; 2]).0.len(), kept);
+        effects.send(&message(1));
+        assert_eq!((effects.message_count(), effects.take_lost()), (1, 0));
+    }
+
+    #[test]
+    fn what_is_not_taken_is_lost() {
+        let mut effects = Effects::default();
+        (0..5).for_each(|_| effects.send(&message(1)));
+        (0..3).for_each(|_| effects.say("line".to_owned()));
+        let (digests, log) = effects.take([2, 1]);
+        assert_eq!((digests.len(), log.len(), effects.take_lost()), (2, 1, 5));
+        assert!(effects.is_silent());
+        effects.send(&message(1));
+        effects.clear();
+        assert_eq!((effects.is_silent(), effects.take_lost()), (true, 0));
     }
 
     #[test]
@@ -188,26 +220,10 @@ mod tests {
         assert!((1900..2100).contains(&kept), "{kept} packets of 8000 bytes in 16 MiB");
         assert_eq!(effects.take_lost(), 5001 - kept as u64);
         // Messages have room of their own, and once taken there is room again.
-        effects.send(message(1));
-        assert_eq!((effects.take_answers().len(), effects.take().0.len()), (kept, 1));
-        let mut other = Effects::default();
-        other.answer(&[1]);
-        effects.append(other);
+        effects.send(&message(1));
+        assert_eq!((effects.take_answers().len(), effects.message_count()), (kept, 1));
+        effects.answer(&[1]);
         assert_eq!(effects.take_answers(), [[1]]);
-    }
-
-    #[test]
-    fn what_is_kept_is_the_same_wherever_it_was_collected() {
-        let (mut whole, mut parts) = (Effects::default(), Effects::default());
-        for size in [30_000, 60_000, 10] {
-            let mut part = Effects::default();
-            for _ in 0..250 {
-                whole.send(message(size / 8 * 8));
-                part.send(message(size / 8 * 8));
-            }
-            parts.append(part);
-        }
-        assert_eq!(whole, parts);
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod error;
 mod hashes;
 mod journal;
 mod lookup;
+pub mod messages;
 mod migration;
 mod mirror;
 mod names;

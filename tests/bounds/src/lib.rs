@@ -5,10 +5,10 @@ use millrace_compile::{Options, Source, Standard, check};
 use millrace_dataplane::{Described, EngineKind, Switch, SwitchConfig, described};
 use millrace_frames::{Burst, HEADROOM, MAX_BATCH, MAX_FRAME, Place, TAILROOM};
 use millrace_jit::stepping::Steps;
-use millrace_jit::{Batch, Outcomes, Times};
+use millrace_jit::{Batch, DigestMessage, Effects, Outcomes, Times};
 use millrace_midend::Start;
 use millrace_midend::machine::Callee;
-use millrace_pipeline::Program;
+use millrace_pipeline::{DigestId, Program};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,6 +43,8 @@ pub struct Counted {
     pub parts: Vec<Described>,
     /// What its tables say.
     pub knowledge: Knowledge,
+    /// Whether there is room for messages of its packets.
+    pub has_room: bool,
 }
 
 /// A program with its bounds.
@@ -99,7 +101,7 @@ impl Counted {
         }
         let (program, parts) = described(&program, switch.state_mut()).unwrap();
         let knowledge = Knowledge::of(switch.state());
-        Counted { switch, program, parts, knowledge }
+        Counted { switch, program, parts, knowledge, has_room: true }
     }
 
     /// What is analysed of a part.
@@ -141,7 +143,8 @@ impl Counted {
         }
         let compiled = &self.parts[part].compiled;
         let (mut contexts, mut outcomes) = (compiled.contexts(frames.len()), Outcomes::default());
-        let mut host = compiled.host(self.switch.state_mut());
+        let mut effects = self.effects();
+        let mut host = compiled.host(self.switch.state_mut(), &mut effects);
         let times = vec![time_ns; frames.len()];
         let burst = Burst::new(&mut memory, &places, HEADROOM).expect("frames in their memory");
         let batch = Batch::new(burst, port).expect("a batch");
@@ -153,8 +156,16 @@ impl Counted {
         });
         assert_eq!(ran, frames.len(), "the code fits the tables");
         drop(held);
-        host.take_effects();
         steps.expect("instructions are counted on this machine")
+    }
+
+    /// Where effects go: with room for messages, or without.
+    fn effects(&self) -> Effects {
+        let mut effects = Effects::of(&self.program);
+        while !self.has_room && effects.take_lost() == 0 {
+            effects.send(&DigestMessage { digest: DigestId::from_u32(0), values: Vec::new() });
+        }
+        effects
     }
 
     /// Whether a part takes packets as they come in.

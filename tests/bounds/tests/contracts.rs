@@ -148,6 +148,21 @@ fn helpers() {
         let mut counted = compiled(label, &program(fields, &locals, &apply), &entries);
         hold(&mut counted, &mut frame, &mut seen, (label, &OF_HELPERS));
     }
+    // Messages of few words, of as many as are handed over at once, of more, and of the longest that is sent and one that is not.
+    for members in [0, 1, 2, 7, 15, 16, 17, 32, 60, 3000, 5000] {
+        let fields_of: String = (0..members).map(|at| format!("bit<{}> m{at}; ", [9, 64][at % 2])).collect();
+        let values: Vec<&str> = (0..members).map(|at| ["s.ingress_port", "hdr.h.a"][at % 2]).collect();
+        let types = format!("struct m_t {{ bool is; {fields_of} }}\n");
+        let apply = format!("digest<m_t>(1, {{ hdr.h.k == 7, {} }});", values.join(", "));
+        let apply = apply.replace(", }", " }");
+        let label = format!("{members} members");
+        let mut counted = compiled(&label, &(types + &program(fields, "", &apply)), "");
+        let batches: &[(usize, usize)] = if members < 100 { &OF_HELPERS } else { &[(1, 2)] };
+        hold(&mut counted, &mut frame, &mut seen, (&label, batches));
+        // Where messages have no room any more.
+        counted.has_room = false;
+        hold(&mut counted, &mut frame, &mut seen, (&label, &batches[..1]));
+    }
     for (width, field) in [(8, "k"), (32, "i"), (64, "a"), (128, "b"), (192, "c"), (512, "d")] {
         let locals = format!("register<bit<{width}>>(64) r; bit<{width}> v;");
         let apply = format!("r.read(v, hdr.h.i); r.write(hdr.h.i, hdr.h.{field}); hdr.h.{field} = v;");

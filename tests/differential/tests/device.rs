@@ -147,7 +147,7 @@ fn compare_made(
     let [hits, _, _] = check_counted(name, &mut bench, &sample.switch);
     let (state, effects) = (read.switch.state_mut(), &mut effects);
     bench.read_back(&mut Objects { state, now_ns: 0, effects }).unwrap();
-    assert_eq!(effects.digests, digests, "{name}: digests");
+    assert_eq!(effects.digests(), digests, "{name}: digests");
     assert_eq!(kept(&read.switch), kept(&sample.switch), "{name}: what objects hold");
     assert_eq!(bench.simulator().collisions(), 0, "{name}: memories are read where they are written");
     hits

@@ -237,7 +237,7 @@ impl Case<'_> {
         assert!(program.tables.is_empty() || hits > 0 && misses > 0, "{what}: {hits} hits, {misses} misses");
         let (own, effects) = (state.state_mut(), &mut effects);
         bench.read_back(&mut Objects { state: own, now_ns: 0, effects }).unwrap();
-        assert_eq!(effects.digests, digests, "{what}: digests");
+        assert_eq!(effects.digests(), digests, "{what}: digests");
         assert_eq!(memory(&state), memory(&software), "{what}: what objects hold");
         assert_eq!(bench.simulator().collisions(), 0, "{what}: memories are read where they are written");
         assert!(!wanted.is_empty(), "{what}: nothing was sent");

@@ -138,7 +138,7 @@ fn software_controls_a_device_over_the_link() {
         assert!(pair.update(), "{name}: entries are written");
         assert!(!pair.update(), "{name}: there is nothing new");
         pass(&mut pair, &mut interpreter);
-        assert_eq!(pair.effects.digests, digests, "{name}");
+        assert_eq!(pair.effects.digests(), digests, "{name}");
         let reasons = pair.device.map().names.clone().into_iter().map(|word| word.name);
         let reasons: Vec<String> = reasons.filter(|name| name.starts_with("drops.")).collect();
         // A frame that is dropped says nothing.

@@ -47,9 +47,9 @@ pub(super) fn helper(
             fixed(60 + bytes, 2 + bytes / 64)
         }
         "random" => random(known(1)?),
-        "argument_bool" => Contract::allocating(100, 6),
-        "argument_bits" => argument(known(1)?),
-        "digest" => digest(program.digests.values().nth(known(1)? as usize)?.members.len() as u64),
+        // So many words go to memory that is there: none is allocated.
+        "add_to_message" => fixed(40 + 2 * known(1)?, 5 + known(1)?.div_ceil(8)),
+        "digest" => fixed(80 + 2 * known(1)?, 6 + known(1)?.div_ceil(8)),
         "put_in_front" | "writer_finish" => {
             let headers = added::header_bytes(program);
             let stays =
@@ -132,19 +132,6 @@ const MOST_DRAWS: u64 = 128;
 fn random(width: u64) -> Contract {
     let draw = if width <= IN_PLACE { 1000 } else { 5000 + 40 * width.div_ceil(8) };
     Contract::allocating(draw * MOST_DRAWS, 12)
-}
-
-/// A value of a digest. The room for values counts at the digest that they belong to.
-fn argument(width: u64) -> Contract {
-    let instructions = if width <= IN_PLACE { 105 } else { 1700 + 18 * width.div_ceil(8) };
-    Contract::allocating(instructions, 8 + width / 512)
-}
-
-/// A message with so many values: room for the values, for four of them at first and twice as many when it is full; and room for
-/// the message. The allocator's longest path depends on what was freed before: 1435 instructions were counted of a packet of `l2_switch`.
-fn digest(values: u64) -> Contract {
-    let growths = 1 + u64::from(values.div_ceil(4).max(1).next_power_of_two().ilog2());
-    Contract::allocating(800 + growths * (260 + 5 * values), 20)
 }
 
 /// An operation on numbers wider than a limb. Of the quotient there is no contract.

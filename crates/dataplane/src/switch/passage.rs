@@ -10,7 +10,6 @@ use crate::{DropReason, PortId, attached, burst, ecn, egress, ingress, quotas};
 use millrace_engine::Context;
 use millrace_frames::{MAX_FRAME, Service};
 use millrace_pipeline::PacketPath;
-use millrace_state::Effects;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -57,7 +56,8 @@ impl Switch {
     /// Exchanges program, code and objects with another switch.
     pub(crate) fn exchange(&mut self, next: &mut Switch) {
         std::mem::swap(&mut self.forwarder, &mut next.forwarder);
-        (self.forwarder.effects, next.forwarder.effects) = (Effects::default(), Effects::default());
+        self.forwarder.effects.clear();
+        next.forwarder.effects.clear();
         self.forwarder.state.account().set_limits(self.traffic.allowances.quotas().limits());
         self.charge_replicators(next);
         self.traffic.turns.set_heavy(self.forwarder.weights.are_heavy());

@@ -17,8 +17,13 @@ use millrace_midend::liveness::Set;
 use millrace_midend::{limbs, type_width};
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
+use millrace_state::messages::bits_word;
 use millrace_state::{RecordLayout, argument_size, network_order};
 use std::mem::offset_of;
+
+/// Most words of a message that code hands over at once, and the number of the buffer that it has them in.
+const MESSAGE_WORDS: usize = 32;
+const MESSAGE_BUFFER: usize = 5;
 
 /// Code of operations and expressions: straight-line code, or code whose paths join again at its end. It changes
 /// slots and headers as the operation does; the caller tells the facts of that (`Facts::transfer`).
@@ -312,11 +317,7 @@ impl<'a> Operations<'a> {
                 let val = self.slots.as_type(*dst, num);
                 self.slots.write(*dst, val);
             }
-            Inst::Digest { digest, values } => {
-                self.hand_over(values);
-                let (host, digest) = (self.packet().host(), self.e().int(u64::from(digest.as_u32())));
-                self.e().call(Helper::Digest, &[host, digest]);
-            }
+            Inst::Digest { digest, values } => self.digest(*digest, values),
             Inst::Call { dst, plugin, args, results } => self.call(*dst, *plugin, args, *results),
             Inst::CallResult { dst, index } => self.call_result(*dst, *index),
             Inst::Log { format, args } => {
@@ -443,7 +444,40 @@ impl<'a> Operations<'a> {
         }
     }
 
-    /// Hands values over as the arguments of a digest or a log line.
+    /// Sends a message: its words, as many at once as a buffer holds.
+    fn digest(&mut self, digest: DigestId, exprs: &[Expr]) {
+        let mut words = vec![self.e().int(u64::from(digest.as_u32()))];
+        for expr in exprs {
+            match self.eval(expr) {
+                Val::Bool(truth) => words.push(self.ins().uextend(types::I64, truth)),
+                Val::Bits(num) => {
+                    words.push(self.e().int(bits_word(num.width)));
+                    words.extend(self.e().limbs(&num));
+                }
+                Val::Varbit(pointer) => {
+                    self.add_to_message(Helper::AddToMessage, &words);
+                    words.clear();
+                    let host = self.packet().host();
+                    self.e().call(Helper::AddVarbitToMessage, &[host, pointer]);
+                }
+            }
+            while words.len() > MESSAGE_WORDS {
+                let others = words.split_off(MESSAGE_WORDS);
+                self.add_to_message(Helper::AddToMessage, &words);
+                words = others;
+            }
+        }
+        self.add_to_message(Helper::Digest, &words);
+    }
+
+    /// Calls a helper that takes words of a message.
+    fn add_to_message(&mut self, helper: Helper, words: &[Value]) {
+        let at = self.e().words_in_memory(MESSAGE_BUFFER, words);
+        let (host, count) = (self.packet().host(), self.e().int(words.len() as u64));
+        self.e().call(helper, &[host, count, at]);
+    }
+
+    /// Hands values over as the arguments of a log line.
     fn hand_over(&mut self, exprs: &[Expr]) {
         for expr in exprs {
             let host = self.packet().host();

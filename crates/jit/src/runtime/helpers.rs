@@ -3,12 +3,13 @@
 use super::Writer;
 use super::host::Host;
 use super::lookup::in_lines;
-use super::writer::{bits_of, varbit_of};
+use super::writer::varbit_of;
 use crate::abi::Moved;
 use millrace_midend::type_width;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 use millrace_state::Color;
+use millrace_state::messages::varbit_word;
 use std::slice;
 
 macro_rules! helpers {
@@ -49,6 +50,8 @@ helpers! {
     ArgumentBool = argument_bool;
     ArgumentBits = argument_bits;
     ArgumentVarbit = argument_varbit;
+    AddToMessage = add_to_message;
+    AddVarbitToMessage = add_varbit_to_message;
     Digest = digest;
     Log = log;
     Call = call;
@@ -142,8 +145,8 @@ unsafe extern "C" fn wide(op: u64, width: u64, a: *const u64, b: *const u64, res
     let amount = if shifts { 64 } else { width };
     // SAFETY: two operands in memory, and room for a result; the second operand of a shift has one limb.
     unsafe {
-        let a = bits_of(width as u32, limbs(a, width));
-        let b = bits_of(amount as u32, limbs(b, amount));
+        let a = Bits::from_limbs(width as u32, limbs(a, width));
+        let b = Bits::from_limbs(amount as u32, limbs(b, amount));
         let value = semantics::binary(op, &Value::Bits(a), &Value::Bits(b));
         give(result, &value.as_bits());
     }
@@ -255,7 +258,7 @@ unsafe extern "C" fn writer_start(to: *mut Host<'static>, writer: u64) -> u64 {
 
 unsafe extern "C" fn writer_bits(to: *mut Host<'static>, writer: u64, width: u64, value: *const u64) -> u64 {
     // SAFETY: the host; a number of this width.
-    unsafe { host(to).writer(writer).push(&bits_of(width as u32, limbs(value, width))) };
+    unsafe { host(to).writer(writer).push(&Bits::from_limbs(width as u32, limbs(value, width))) };
     0
 }
 
@@ -319,7 +322,7 @@ unsafe extern "C" fn argument_bool(to: *mut Host<'static>, truth: u64) -> u64 {
 
 unsafe extern "C" fn argument_bits(to: *mut Host<'static>, width: u64, value: *const u64) -> u64 {
     // SAFETY: the host; a number of this width.
-    unsafe { host(to).arguments.push(Value::Bits(bits_of(width as u32, limbs(value, width)))) };
+    unsafe { host(to).arguments.push(Value::Bits(Bits::from_limbs(width as u32, limbs(value, width)))) };
     0
 }
 
@@ -329,9 +332,30 @@ unsafe extern "C" fn argument_varbit(to: *mut Host<'static>, value: *const u64) 
     0
 }
 
-unsafe extern "C" fn digest(to: *mut Host<'static>, id: u64) -> u64 {
-    // SAFETY: the host.
-    unsafe { host(to) }.digest(DigestId::from_u32(id as u32));
+unsafe extern "C" fn add_to_message(to: *mut Host<'static>, count: u64, words: *const u64) -> u64 {
+    // SAFETY: the host; so many words.
+    unsafe { host(to).effects.add_to_message(slice::from_raw_parts(words, count as usize)) };
+    0
+}
+
+unsafe extern "C" fn add_varbit_to_message(to: *mut Host<'static>, value: *const u64) -> u64 {
+    // SAFETY: the host; a varbit, which has its bytes after its length, the highest first.
+    unsafe {
+        let len = *value;
+        let bytes = slice::from_raw_parts(value.add(1).cast::<u8>(), (len as usize).div_ceil(8));
+        let effects = &mut *host(to).effects;
+        effects.add_to_message(&[varbit_word(len as u32)]);
+        for limb in bytes.rchunks(8) {
+            let limb = limb.iter().fold(0, |limb, byte| limb << 8 | u64::from(*byte));
+            effects.add_to_message(&[limb]);
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn digest(to: *mut Host<'static>, count: u64, words: *const u64) -> u64 {
+    // SAFETY: the host; so many words.
+    unsafe { host(to).digest(slice::from_raw_parts(words, count as usize)) };
     0
 }
 
@@ -477,8 +501,8 @@ unsafe extern "C" fn random(
 ) -> u64 {
     // SAFETY: the host; two numbers of this width, and room for one.
     unsafe {
-        let low = bits_of(width as u32, limbs(low, width));
-        let high = bits_of(width as u32, limbs(high, width));
+        let low = Bits::from_limbs(width as u32, limbs(low, width));
+        let high = Bits::from_limbs(width as u32, limbs(high, width));
         give(result, &host(to).state.random(&low, &high));
     }
     0

@@ -7,19 +7,19 @@ use crate::layout::Layout;
 use millrace_frames::{HEADROOM, TAILROOM};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
-use millrace_state::{DigestMessage, Effects, EntryIndex, State, format_log};
+use millrace_state::{Effects, EntryIndex, State, format_log};
 
 /// What compiled code works with while it runs.
 pub struct Host<'a> {
     pub(crate) state: &'a mut State,
     /// The end of the times of the batch, one for each packet.
     times_end: *const u64,
-    pub(crate) effects: Effects,
+    pub(crate) effects: &'a mut Effects,
     texts: &'a Texts,
     pub(crate) layout: &'a Layout,
     /// What is put together, by [`Writer`].
     writers: [bits::BitWriter; 2],
-    /// The arguments of the next digest or log line.
+    /// The arguments of the next log line.
     pub(crate) arguments: Vec<Value>,
     /// What the latest call of a plugin gave. A host is made for each batch, and few programs call plugins: no room before.
     pub(crate) results: Vec<u64>,
@@ -28,11 +28,17 @@ pub struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    pub(crate) fn new(state: &'a mut State, texts: &'a Texts, layout: &'a Layout) -> Host<'a> {
+    pub(crate) fn new(
+        (state, effects): (&'a mut State, &'a mut Effects),
+        texts: &'a Texts,
+        layout: &'a Layout,
+    ) -> Host<'a> {
+        // Else no message would have room.
+        effects.reserve(state.program());
         Host {
             state,
             times_end: std::ptr::null(),
-            effects: Effects::default(),
+            effects,
             texts,
             layout,
             writers: Default::default(),
@@ -67,28 +73,15 @@ impl<'a> Host<'a> {
         self.state
     }
 
-    /// What the program has sent out since this was asked last.
-    pub fn take_effects(&mut self) -> Effects {
-        std::mem::take(&mut self.effects)
-    }
-
-    /// What the program has sent out since this was asked last goes to the end of others.
-    #[inline]
-    pub fn move_effects(&mut self, to: &mut Effects) {
-        // Most batches send nothing.
-        if !self.effects.is_empty() {
-            to.append(self.take_effects());
-        }
-    }
-
     /// The entry that a number from compiled code means: one less; 0: none.
     pub(crate) fn entry(number: u64) -> Option<EntryIndex> {
         number.checked_sub(1).map(|entry| EntryIndex(entry as u32))
     }
 
-    pub(crate) fn digest(&mut self, digest: DigestId) {
-        let values = std::mem::take(&mut self.arguments);
-        self.effects.send(DigestMessage { digest, values });
+    /// Sends the message that these words end.
+    pub(crate) fn digest(&mut self, words: &[u64]) {
+        self.effects.add_to_message(words);
+        self.effects.end_message();
     }
 
     pub(crate) fn log(&mut self, text: u64) {

@@ -3,18 +3,6 @@
 use millrace_pipeline::Bits;
 use millrace_pipeline::semantics::VarbitValue;
 
-/// A number from its limbs, the lowest first.
-pub(crate) fn bits_of(width: u32, limbs: &[u64]) -> Bits {
-    if let [low] | [low, 0] = *limbs {
-        return Bits::new(width, u128::from(low));
-    }
-    if let [low, high] = *limbs {
-        return Bits::new(width, u128::from(high) << 64 | u128::from(low));
-    }
-    let bytes: Vec<u8> = limbs.iter().rev().flat_map(|limb| limb.to_be_bytes()).collect();
-    Bits::from_bytes(width, &bytes)
-}
-
 /// A varbit from its words in memory: the length in bits, then the bytes.
 ///
 /// # Safety
@@ -39,7 +27,7 @@ pub(super) unsafe fn numbers_at(mut address: *const u64, widths: &[u32]) -> Vec<
         let count = width.div_ceil(64) as usize;
         // SAFETY: the caller promises them.
         unsafe {
-            numbers.push(bits_of(*width, std::slice::from_raw_parts(address, count)));
+            numbers.push(Bits::from_limbs(*width, std::slice::from_raw_parts(address, count)));
             address = address.add(count);
         }
     }

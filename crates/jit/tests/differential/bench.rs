@@ -156,8 +156,7 @@ impl Bench {
                 }
             }
         }
-        let digests: Vec<_> = own_effects.digests.iter().map(|d| (d.digest, d.values.clone())).collect();
-        let wanted: Vec<_> = effects.digests.iter().map(|d| (d.digest, d.values.clone())).collect();
+        let (digests, wanted) = (own_effects.digests(), effects.digests());
         if digests != wanted || effects.log != own_effects.log || effects.answers != own_effects.answers {
             self.failures.push(format!("effects {own_effects:?}, not {effects:?}"));
         }
@@ -232,7 +231,8 @@ impl Bench {
         self.look_up_as_now();
         let each: Vec<u64> = (0..batch.len() as u64).map(|at| self.time_of(at)).collect();
         let times = Times { each: &each, now_ns: self.time_of(batch.len() as u64) };
-        let mut host = self.compiled.host(&mut self.states[1]);
+        let mut effects = Effects::default();
+        let mut host = self.compiled.host(&mut self.states[1], &mut effects);
         let burst = Burst::new(&mut memory, &places, HEADROOM).expect("packets with room on both sides");
         // Frames that come after it lie where there is no memory: nothing is read there.
         let nowhere = vec![Place { at: u32::MAX, len: u32::MAX }; batch.len()];
@@ -267,7 +267,7 @@ impl Bench {
         let stopped =
             (0..).zip(results.outcomes()).filter(|(_, outcome)| outcome.verdict() == Verdict::Stopped);
         self.left = stopped.map(|(at, _)| results.bytes(at).to_vec()).collect();
-        let effects = host.take_effects();
+        drop(host);
         for (Place { at, len }, bytes) in places.iter().zip(batch) {
             let buffer = &memory[*at as usize - HEADROOM..(at + len) as usize + TAILROOM];
             self.failures.extend(untouched(buffer, bytes, self.compiled.footprint()));
