@@ -94,7 +94,7 @@ pub use worker::{
 pub use millrace_engine::{Compiler, Described, EngineKind, Mark, Sampler, Samples, described, mark};
 pub use millrace_midend::Cancel;
 pub use millrace_pipeline::DropSite;
-pub use millrace_state::{BuildError, Carried, DigestMessage, Held, LookupCounts, Migration, State};
+pub use millrace_state::{BuildError, Carried, DigestMessage, Digests, Held, LookupCounts, Migration, State};
 
 /// The number of a port. Drivers have numbers up to 65535; architectures use larger ones for what is no cable.
 pub type PortId = u32;

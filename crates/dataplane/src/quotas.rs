@@ -10,7 +10,7 @@
 use crate::Clock;
 use crate::switch::Switch;
 use millrace_frames::MAX_BATCH;
-use millrace_state::{DigestMessage, Limits};
+use millrace_state::{Digests, Limits};
 use millrace_traffic::setting::MAX_RATE;
 use millrace_traffic::tokens::{TokenBucket, Tokens};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -252,10 +252,10 @@ fn part(of: u64, worker: usize, workers: usize) -> u64 {
 }
 
 /// Takes what programs said, as much as may be said; the rest is lost.
-pub(crate) fn take_said(switch: &mut Switch) -> (Vec<DigestMessage>, Vec<String>) {
+pub(crate) fn take_said(switch: &mut Switch) -> (Digests, Vec<String>) {
     let effects = &mut switch.forwarder.effects;
     if effects.is_silent() {
-        return (Vec::new(), Vec::new());
+        return Default::default();
     }
     let Allowances { digests: may_send, log_lines: may_say, .. } = &switch.traffic.allowances;
     let digests = may_send.of(effects.message_count(), &switch.clock);

@@ -20,7 +20,7 @@ use crate::replicator::Replicator;
 use crate::requests::{self, QueueSetting, QueueWrite, Request};
 use crate::trace::Trace;
 use crate::traffic::Traffic;
-use crate::{Clock, DigestMessage, HardwareConfig, Mode, PortId, QueueError, Replication};
+use crate::{Clock, Digests, HardwareConfig, Mode, PortId, QueueError, Replication};
 use millrace_engine::{Engine, EngineError, Engines, Sampler, Samples, Settings, Statistics};
 use millrace_frames::{Burst, Footprint};
 use millrace_pipeline::*;
@@ -559,7 +559,7 @@ impl Switch {
 
     /// What programs said about packets of bursts since this was asked last: messages to the control plane, and lines of
     /// the log.
-    pub fn take_messages(&mut self) -> (Vec<DigestMessage>, Vec<String>) {
+    pub fn take_messages(&mut self) -> (Digests, Vec<String>) {
         quotas::take_said(self)
     }
 

@@ -718,7 +718,7 @@ impl Worker {
         self.tell_messages(outcome.digests, outcome.log);
     }
 
-    fn tell_messages(&mut self, digests: Vec<DigestMessage>, log: Vec<String>) {
+    fn tell_messages(&mut self, digests: impl IntoIterator<Item = DigestMessage>, log: Vec<String>) {
         for message in digests {
             let program = Arc::clone(self.switch.program());
             self.tell(Notice::Digest { program, message });

@@ -184,7 +184,7 @@ fn said(engine: EngineKind, program: &str, counts: &[u8], rounds: usize) -> (Vec
         packets.pass(&mut switch);
     }
     assert!(switch.has_messages());
-    let said = (switch.take_messages().0, switch.take_lost());
+    let said = (switch.take_messages().0.collect(), switch.take_lost());
     assert!(!switch.has_messages());
     said
 }

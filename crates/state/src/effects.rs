@@ -1,6 +1,6 @@
 //! What a program sends out in addition to packets.
 
-use crate::messages::Messages;
+use crate::messages::{Digests, Messages};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 
@@ -114,11 +114,11 @@ impl Effects {
 
     /// The messages that wait to be taken.
     pub fn digests(&self) -> Vec<DigestMessage> {
-        self.messages.first(usize::MAX)
+        self.messages.first(usize::MAX).collect()
     }
 
     /// Takes the messages and the lines, the first ones up to so many; the others are lost. There is room again.
-    pub fn take(&mut self, most: [usize; 2]) -> (Vec<DigestMessage>, Vec<String>) {
+    pub fn take(&mut self, most: [usize; 2]) -> (Digests, Vec<String>) {
         let [messages, lines] = most;
         let digests = self.messages.first(messages);
         self.lost += (self.messages.len() - digests.len()) as u64;

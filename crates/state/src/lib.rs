@@ -52,6 +52,7 @@ pub use entries::{EntryView, EntryWrite, Target};
 pub use error::{BuildError, ObjectKind, WriteError};
 pub use journal::{Journal, Recording};
 pub use lookup::{Lookup, LookupCounts, Selected};
+pub use messages::Digests;
 pub use migration::{Carried, Migration, NotNow};
 pub use mirror::Written;
 pub use names::{Names, find_named};

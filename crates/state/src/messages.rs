@@ -104,19 +104,13 @@ impl Messages {
     }
 
     /// The first messages, at most so many.
-    pub(crate) fn first(&self, most: usize) -> Vec<DigestMessage> {
-        let mut messages = Vec::with_capacity(self.count.min(most));
-        let mut words = self.words.get(..self.whole).unwrap_or(&[]);
-        while messages.len() < most
-            && let Some(first) = words.first()
-            && let Some((message, others)) = words.split_at_checked((first >> 32) as usize)
-            && let Some((_, values)) = message.split_first()
-        {
-            messages
-                .push(DigestMessage { digest: DigestId::from_u32(*first as u32), values: values_of(values) });
-            words = others;
+    pub(crate) fn first(&self, most: usize) -> Digests {
+        let words = self.words.get(..self.whole).unwrap_or(&[]);
+        let mut end = words.len();
+        if most < self.count {
+            end = (0..most).fold(0, |at, _| at + words.get(at).map_or(0, |first| words_of(*first)));
         }
-        messages
+        Digests { words: words.get(..end).unwrap_or(words).to_vec(), at: 0, left: self.count.min(most) }
     }
 
     /// All are gone; the memory stays.
@@ -125,6 +119,39 @@ impl Messages {
         self.words.clear();
         (self.whole, self.count, self.next, self.is_full) = (0, 0, 0, false);
     }
+}
+
+/// Messages that were taken, in the order in which they were sent. Their values are made one message after another.
+#[derive(Clone, Debug, Default)]
+pub struct Digests {
+    words: Vec<u64>,
+    at: usize,
+    left: usize,
+}
+
+impl Iterator for Digests {
+    type Item = DigestMessage;
+
+    fn next(&mut self) -> Option<DigestMessage> {
+        let words = self.words.get(self.at..)?;
+        let first = *words.first()?;
+        let values = words.get(1..words_of(first))?;
+        let message = DigestMessage { digest: DigestId::from_u32(first as u32), values: values_of(values) };
+        self.at += words_of(first);
+        self.left -= 1;
+        Some(message)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Digests {}
+
+/// The words of a message that starts with this one.
+fn words_of(first: u64) -> usize {
+    (first >> 32) as usize
 }
 
 fn values_of(mut words: &[u64]) -> Vec<Value> {
@@ -187,13 +214,15 @@ mod tests {
         assert!(
             send(&mut messages, 7, &values) && send(&mut messages, 8, &[]) && send(&mut messages, 9, &values)
         );
-        let found = messages.first(usize::MAX);
+        let found: Vec<_> = messages.first(usize::MAX).collect();
         let ids: Vec<u32> = found.iter().map(|message| message.digest.as_u32()).collect();
         assert_eq!((ids, messages.len()), (vec![7, 8, 9], 3));
         assert_eq!(found[0].values, values);
         assert_eq!(found[1].values, []);
         assert_eq!(found[2].values, values);
-        assert_eq!(messages.first(2), found[..2]);
+        let two = messages.first(2);
+        assert_eq!(two.len(), 2);
+        assert_eq!(two.collect::<Vec<_>>(), found[..2]);
     }
 
     #[test]

@@ -163,7 +163,8 @@ impl Switch {
 
     pub(crate) fn take_outcome(&mut self) -> Outcome {
         let mut outcome = self.take_packets();
-        (outcome.digests, outcome.log) = quotas::take_said(self);
+        let (digests, log) = quotas::take_said(self);
+        (outcome.digests, outcome.log) = (digests.collect(), log);
         outcome
     }
 
