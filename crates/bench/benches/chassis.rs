@@ -1,7 +1,7 @@
 //! What many switches on one thread cost: packets sent by a chassis of 1 to 1024 instances of a program, next to the switch alone; the
 //! memory of an instance that has nothing to do; and how long many instances take to start.
 //!
-//!     cargo bench -p millrace-bench --bench chassis [-- PROGRAM | INSTANCES | rates | memory | start ...]
+//!     cargo bench -p millrace-bench --bench chassis [-- PROGRAM | INSTANCES | rates | memory | start | counted ...]
 //!
 //! **Rates.** The frames of a trace come in by one port of the machine, those of one instance after those of the others, packet by packet
 //! (uniform), or three of four for the first instance in eight (skewed). They are frames that the program forwards, each to one port: what
@@ -10,6 +10,13 @@
 //! by the CPU time of the thread that forwards. Ratios are medians of rounds that alternate with the switch alone.
 //!
 //! **Memory.** What the process grows by for each instance, with its entries, in a chassis with its wires connected.
+//!
+//! **Counted.** Only if it is asked for: a chassis gets a fixed number of frames, uniform, and ends when it has sent them. Its lane sleeps before and
+//! after, so what an instruction counter says of the lane's thread is the work for these frames, the same in each run but for
+//! what depends on the time that passes:
+//!
+//!     valgrind --tool=callgrind --cache-sim=yes --LL=1048576,16,64 --collect-atstart=no \
+//!         --toggle-collect='*Lane*round*' BINARY --bench counted l2_switch 256
 //!
 //! **Start.** From the bytes of an image for each instance until all of them run, without controllers; the code is what a switch starts with.
 
@@ -34,6 +41,9 @@ const ROUND: Duration = Duration::from_millis(200);
 const WARM_UP: Duration = Duration::from_millis(150);
 /// How long a thread is waited for that other work on the machine keeps from its processor.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Frames that are counted, at least, and how long none is sent after the last of them, also next to a tool that counts.
+const COUNTED: usize = 1 << 17;
+const IDLE: Duration = Duration::from_millis(500);
 /// Ports of each switch; frames come in by the first.
 const PORTS: u16 = 4;
 const INSTANCES: [usize; 5] = [1, 16, 64, 256, 1024];
@@ -49,11 +59,15 @@ fn main() {
         let any = wanted.iter().any(|wanted| words.contains(&wanted.as_str()));
         !any || wanted.iter().any(|wanted| wanted == word)
     };
-    let modes = ["rates", "memory", "start"];
+    let modes = ["rates", "memory", "start", "counted"];
     let names: Vec<&str> = PROGRAMS.into_iter().filter(|name| is_wanted(&PROGRAMS, name)).collect();
+    let numbers: Vec<usize> = wanted.iter().filter_map(|word| word.parse().ok()).collect();
+    let is_number = |count| numbers.is_empty() || numbers.contains(&count);
+    if wanted.iter().any(|wanted| wanted == "counted") {
+        counted(&names, is_number);
+    }
     if is_wanted(&modes, "rates") {
-        let numbers: Vec<usize> = wanted.iter().filter_map(|word| word.parse().ok()).collect();
-        rates(&names, |count| numbers.is_empty() || numbers.contains(&count));
+        rates(&names, is_number);
     }
     if is_wanted(&modes, "memory") {
         println!("\nKiB of an instance that has nothing to do, of {MEASURED} in a chassis");
@@ -111,6 +125,28 @@ fn rates(names: &[&str], is_wanted: impl Fn(usize) -> bool) {
     }
 }
 
+/// Sends a fixed number of frames through chassis.
+fn counted(names: &[&str], is_wanted: impl Fn(usize) -> bool) {
+    for name in names {
+        let (source, entries, packets) = files(name);
+        let pipeline = compile(&source);
+        let all = forwarded(&pipeline, &entries, &packets);
+        for instances in INSTANCES.into_iter().filter(|count| is_wanted(*count)) {
+            let frames = interleave(&all, instances, false, instances > 1);
+            let (trace, passes) = (capture(&frames), COUNTED / frames.len() + 1);
+            let (backplane, _members, routes) = chassis_of(&pipeline, &entries, instances);
+            connect(&backplane, &routes, pairs(&trace, &format!(",passes={passes}")));
+            let (mut sent, mut before) = (sent_by(&backplane), 0);
+            while sent == 0 || sent > before {
+                std::thread::sleep(IDLE);
+                (before, sent) = (sent, sent_by(&backplane));
+            }
+            println!("{name:12} {instances:>9} instances: {sent} of {} frames", passes * frames.len());
+            let _ = std::fs::remove_file(&trace);
+        }
+    }
+}
+
 /// The frames of a test that come in by the first port and that the program forwards to one port, whatever came before.
 fn forwarded(pipeline: &Pipeline, entries: &str, packets: &str) -> Vec<Vec<u8>> {
     let mut switch = switch(pipeline, entries);
@@ -143,9 +179,11 @@ fn interleave(frames: &[Vec<u8>], instances: usize, skewed: bool, tags: bool) ->
     (0..count).map(&mut tagged).collect()
 }
 
-fn pairs(trace: &std::path::Path) -> Vec<(PortId, Box<dyn QueuePair>)> {
+/// Ports of which the first brings a trace, and the words after it say how often; others end as soon as it does.
+fn pairs(trace: &std::path::Path, words: &str) -> Vec<(PortId, Box<dyn QueuePair>)> {
     let pair = |port: u16| {
-        let pair = NullPort::open(if port == 0 { trace.to_str().expect("a path") } else { "-" });
+        let path = if port == 0 { trace.to_str().expect("a path") } else { "-" };
+        let pair = NullPort::open(&format!("{path}{words}"));
         (PortId::from(port), Box::new(pair.expect("a trace")) as Box<dyn QueuePair>)
     };
     (0..PORTS).map(pair).collect()
@@ -162,7 +200,7 @@ fn let_it_run(thread: i32, time: Duration) {
 fn run_alone(pipeline: &Pipeline, entries: &str, trace: &std::path::Path) -> f64 {
     let mut switch = switch(pipeline, entries);
     switch.use_best_code().expect("the best code");
-    let worker = Worker::new(switch, pairs(trace)).unwrap_or_else(|error| panic!("{error}"));
+    let worker = Worker::new(switch, pairs(trace, "")).unwrap_or_else(|error| panic!("{error}"));
     let running = Running::start(worker, 1);
     let sent = |running: &Running| {
         let report = running.control.report(Duration::from_secs(10)).expect("a report");
@@ -221,24 +259,36 @@ fn add(
     member
 }
 
-fn run_chassis(pipeline: &Pipeline, entries: &str, trace: &std::path::Path, instances: usize) -> f64 {
+/// A chassis with so many switches, their routes not in use yet.
+fn chassis_of(
+    pipeline: &Pipeline,
+    entries: &str,
+    instances: usize,
+) -> (Backplane, Vec<MemberHandle>, Vec<Route>) {
     let backplane = chassis();
-    let (mut members, mut routes) = (Vec::<MemberHandle>::new(), Vec::new());
+    let (mut members, mut routes) = (Vec::new(), Vec::new());
     for instance in 0..instances {
         let mut switch = switch(pipeline, entries);
         switch.use_best_code().expect("the best code");
         members.push(add(&backplane, (switch, instance, instances == 1), &mut routes));
     }
-    connect(&backplane, &routes, pairs(trace));
+    (backplane, members, routes)
+}
+
+/// Packets that the ports of the machine have sent.
+fn sent_by(backplane: &Backplane) -> u64 {
+    let report = backplane.statistics().expect("a lane");
+    report.ports.iter().map(|(_, port)| port.tx_packets).sum()
+}
+
+fn run_chassis(pipeline: &Pipeline, entries: &str, trace: &std::path::Path, instances: usize) -> f64 {
+    let (backplane, _members, routes) = chassis_of(pipeline, entries, instances);
+    connect(&backplane, &routes, pairs(trace, ""));
     let thread = thread_named("lane 0");
-    let sent = || {
-        let report = backplane.statistics().expect("a lane");
-        report.ports.iter().map(|(_, port)| port.tx_packets).sum::<u64>()
-    };
     let_it_run(thread, WARM_UP);
-    let (before, sent_before) = (time_of(thread), sent());
+    let (before, sent_before) = (time_of(thread), sent_by(&backplane));
     let_it_run(thread, ROUND);
-    let (after, sent_after) = (time_of(thread), sent());
+    let (after, sent_after) = (time_of(thread), sent_by(&backplane));
     (sent_after - sent_before) as f64 / (after - before).as_secs_f64() / 1e6
 }
 
