@@ -8,7 +8,7 @@
 
 use crate::MemberId;
 use crate::exit::Exit;
-use crate::own::LaneKey;
+use crate::own::{self, LaneKey};
 use millrace_dataplane::Ringer;
 use std::cell::RefCell;
 use std::fmt;
@@ -92,6 +92,8 @@ impl<T: Listed> Agenda<T> {
 #[derive(Debug)]
 pub(crate) struct Note<T> {
     agenda: Arc<Agenda<T>>,
+    /// The number of the agenda's lane, next to what is looked at with it.
+    lane: u64,
     stands: AtomicBool,
     /// Whether it stands among those that the lane has told itself of; only the lane uses this.
     stands_own: AtomicBool,
@@ -99,7 +101,12 @@ pub(crate) struct Note<T> {
 
 impl<T: Listed> Note<T> {
     pub(crate) fn new(agenda: Arc<Agenda<T>>) -> Note<T> {
-        Note { agenda, stands: AtomicBool::new(false), stands_own: AtomicBool::new(false) }
+        Note {
+            lane: agenda.key.number(),
+            agenda,
+            stands: AtomicBool::new(false),
+            stands_own: AtomicBool::new(false),
+        }
     }
 
     /// The lane of the agenda.
@@ -107,10 +114,16 @@ impl<T: Listed> Note<T> {
         &self.agenda.key
     }
 
+    /// Whether the calling thread is the lane of the agenda.
+    #[inline]
+    pub(crate) fn is_here(&self) -> bool {
+        own::is_lane(self.lane)
+    }
+
     /// Has the lane look at the one whose note this is, after something was put where it looks.
     #[inline]
     pub(crate) fn tell(&self, of: impl FnOnce() -> T) {
-        if self.agenda.key.is_here() {
+        if self.is_here() {
             if !self.stands_own.load(Ordering::Relaxed) {
                 self.stands_own.store(true, Ordering::Relaxed);
                 T::own().with_borrow_mut(|own| own.push(of()));

@@ -1,14 +1,15 @@
 //! The lanes of a device from outside: switches and ports of the machine come and go, wires are connected.
 
-use crate::agenda::{Agenda, Note};
+use crate::agenda::Agenda;
 use crate::commands::{Command, Ended, Sender, commands, end};
 use crate::counts::Counts;
 use crate::exit::{Exit, ExitShare};
 use crate::lane::Lane;
 use crate::link::{Emulation, Link, MAX_HOPS};
 use crate::member::{Member, pair};
-use crate::quota::{Admission, Mirror, TimeShare, Traffic};
+use crate::quota::{Mirror, TimeShare, Traffic};
 use crate::routes::{Classify, Route, Routes};
+use crate::signals::Signals;
 use crate::wire::{Host, Outlet, Wire};
 use crate::{MAX_LANES, MAX_MEMBERS, MemberId, PhysicalReport};
 use millrace_classifier::{RuleError, TagsOut};
@@ -142,8 +143,7 @@ pub struct MemberHandle {
     pub wires: Vec<Arc<Wire>>,
     /// What is counted of it outside of it.
     pub counts: Arc<Counts>,
-    admission: Arc<Admission>,
-    note: Arc<Note<MemberId>>,
+    signals: Arc<Signals>,
     captures: Option<Arc<Captures>>,
 }
 
@@ -199,10 +199,10 @@ impl Backplane {
         let place = handle.take_place();
         let id = MemberId::try_from(place).ok().filter(|_| place < MAX_MEMBERS);
         let made = id.ok_or(SetupError::TooManyMembers).and_then(|id| {
-            let note = Note::new(Arc::clone(&handle.members_told));
             let given = (setting.share, setting.traffic);
             let ports = (&*setting.ports, setting.captures.as_deref());
-            let member = Member::new((id, switch), ports, setting.places, given, note, &handle.ringer);
+            let member =
+                Member::new((id, switch), ports, setting.places, given, &handle.members_told, &handle.ringer);
             member.map(|member| (id, member)).map_err(SetupError::Run)
         });
         let (id, mut member) = made.inspect_err(|_| handle.give_back(place))?;
@@ -211,10 +211,9 @@ impl Backplane {
             id,
             control: member.worker.control(),
             notices: Some(member.worker.notices()),
-            wires: member.wires.clone(),
+            wires: member.wires().cloned().collect(),
             counts: Arc::clone(&member.counts),
-            admission: Arc::clone(&member.admission),
-            note: Arc::clone(&member.note),
+            signals: Arc::clone(&member.signals),
             captures: setting.captures.clone(),
         };
         handle.commands.send(Command::AddMember(id, Box::new(member)))?;
@@ -242,9 +241,8 @@ impl Backplane {
             return Err(SetupError::Port(port, "the switch has it already".into()));
         }
         let MemberHandle { lane, id, .. } = *member;
-        let (admission, counts, note) =
-            (Arc::clone(&member.admission), Arc::clone(&member.counts), Arc::clone(&member.note));
-        let wire = Arc::new(Wire::new((id, port), places, admission, counts, note));
+        let (counts, signals) = (Arc::clone(&member.counts), Arc::clone(&member.signals));
+        let wire = Arc::new(Wire::new((id, port), places, counts, signals));
         // The lane looks at all wires of a switch, so it has to know of this one before the worker receives from it.
         let lane = &self.lanes[lane];
         lane.commands.ask(|to| Command::AddWire(id, Arc::clone(&wire), to))?;
@@ -283,12 +281,12 @@ impl Backplane {
 
     /// A switch takes no packets from now on, or takes them again. What comes meanwhile is lost, and counted.
     pub fn set_stopped(&self, member: &MemberHandle, is_stopped: bool) {
-        member.admission.stop(is_stopped);
+        member.signals.admission.stop(is_stopped);
     }
 
     /// Somebody gets a copy of what comes for a switch from now on, or nobody.
     pub fn set_mirror(&self, member: &MemberHandle, mirror: Option<Box<dyn Mirror>>) {
-        member.admission.mirror(mirror);
+        member.signals.admission.mirror(mirror);
     }
 
     /// Most links that a packet takes inside from now on, at most [`MAX_HOPS`].
@@ -298,7 +296,7 @@ impl Backplane {
 
     /// Another limit of what may come in.
     pub fn set_traffic(&self, member: &MemberHandle, traffic: Traffic) {
-        member.admission.set(traffic);
+        member.signals.admission.set(traffic);
     }
 
     /// Has a lane receive from a port of the machine and send to it.
@@ -334,7 +332,7 @@ impl Backplane {
     pub fn link(&self, one: &Arc<Wire>, other: &Arc<Wire>, emulation: Emulation) {
         for (from, to) in [(one, other), (other, one)] {
             let seed = self.seeds.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
-            from.connect(Outlet::Link(Link::new(Arc::clone(to), &self.hops, emulation, seed)));
+            from.connect(Outlet::Link(Box::new(Link::new(Arc::clone(to), &self.hops, emulation, seed))));
         }
     }
 

@@ -106,7 +106,7 @@ impl Command {
             }
             Command::RemoveMember(id, to) => {
                 if let Some(member) = lane.members.get_mut(usize::from(id)).and_then(Option::take) {
-                    member.wires.iter().for_each(|wire| wire.close());
+                    member.wires().for_each(|wire| wire.close());
                     lane.forget(id);
                     lane.set_quanta();
                     // It is taken apart elsewhere, which may take long.
@@ -115,13 +115,13 @@ impl Command {
             }
             Command::AddWire(id, wire, to) => {
                 if let Some(Some(member)) = lane.members.get_mut(usize::from(id)) {
-                    member.wires.push(wire);
+                    member.add_wire(wire);
                 }
                 let _ = to.send(());
             }
             Command::RemoveWire(id, port, to) => {
                 if let Some(Some(member)) = lane.members.get_mut(usize::from(id)) {
-                    member.wires.extract_if(.., |wire| wire.port() == port).for_each(|wire| wire.close());
+                    member.remove_wire(port);
                 }
                 let _ = to.send(());
             }
@@ -135,7 +135,7 @@ impl Command {
             Command::RemovePhysical(number, to) => {
                 if let Some(at) = lane.physicals.iter().position(|known| known.number == number) {
                     let mut physical = lane.physicals.remove(at);
-                    physical.give_up(&mut lane.pool);
+                    physical.give_up(lane.supplies.pool());
                     let _ = to.send(physical.pair);
                 }
             }

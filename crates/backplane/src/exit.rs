@@ -36,19 +36,21 @@ pub const DEFAULT_PLACES: usize = 1024;
 
 /// See the module's documentation.
 #[derive(Debug)]
+#[repr(C, align(128))]
 pub(crate) struct Exit {
+    /// What each batch needs comes first: a pair of cache lines.
+    pub(crate) inbox: Inbox,
+    pub(crate) note: Note<Arc<Exit>>,
+    /// Whether its port serves it.
+    is_served: AtomicBool,
     /// The number of the port.
     pub(crate) physical: u16,
     /// The switch, if it is on the lane of the port.
     pub(crate) member: Option<MemberId>,
-    pub(crate) inbox: Inbox,
     pub(crate) share: ExitShare,
+    pub(crate) counts: Arc<Counts>,
     /// What is left of its largest rate, in bytes. Only the lane of its port looks here.
     largest: Option<Mutex<Rate>>,
-    pub(crate) counts: Arc<Counts>,
-    pub(crate) note: Note<Arc<Exit>>,
-    /// Whether its port serves it.
-    is_served: AtomicBool,
 }
 
 impl Exit {

@@ -1,6 +1,7 @@
 //! Packets that have come for somebody and that he has not taken yet: any number of senders, one taker, which is the thread of a lane.
 //!
-//! Where it can be, a batch goes through as it is: the inbox and its users exchange their batches, and no packet is moved. All packets
+//! Where it can be, a batch goes through as it is: the inbox and its users exchange their batches, and no packet is moved. An inbox that nothing
+//! waits in has no memory for packets, so that the lane's next batch has what is in the cache ([`Batch::rest`]). All packets
 //! of one batch in here are of one memory and have taken as many links, so that whoever takes it can switch it where it lies
 //! ([`Batch::burst`]).
 //!
@@ -10,21 +11,19 @@
 use crate::own::{LaneKey, OwnQueue};
 use millrace_frames::{Batch, Packet};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Batches with so many packets together become one: the packets are moved.
 const JOINED: usize = 32;
-/// Empty batches that a queue keeps for later.
-const SPARE: usize = 2;
 
 /// Packets in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     /// The first batch, empty only if there is no other.
-    head: Option<Batch>,
-    others: VecDeque<Batch>,
-    spare: Vec<Batch>,
+    head: Batch,
+    /// Those after it. Mostly there are none, and an inbox is no longer than it has to be.
+    others: Option<Box<VecDeque<Batch>>>,
     count: usize,
 }
 
@@ -35,17 +34,19 @@ impl Queue {
     }
 
     /// The last batch, which may be empty only if it is the first.
-    fn last(&mut self) -> Option<&mut Batch> {
-        self.others.back_mut().or(self.head.as_mut())
+    #[inline]
+    fn last(&mut self) -> &mut Batch {
+        let others = self.others.as_mut();
+        others.and_then(|others| others.back_mut()).unwrap_or(&mut self.head)
     }
 
     /// An empty batch after the others.
     fn add_batch(&mut self) -> &mut Batch {
-        let Queue { head, others, spare, .. } = self;
-        if others.is_empty() && head.as_ref().is_none_or(Batch::is_empty) {
-            return head.get_or_insert_default();
+        let Queue { head, others, .. } = self;
+        if head.is_empty() && others.as_ref().is_none_or(|others| others.is_empty()) {
+            return head;
         }
-        others.push_back_mut(spare.pop().unwrap_or_default())
+        others.get_or_insert_default().push_back_mut(Batch::new())
     }
 
     /// Adds a packet after the others.
@@ -54,11 +55,11 @@ impl Queue {
         let fits = |last: &mut Batch| {
             !last.is_full() && last.packets().last().is_none_or(|before| before.is_like(&packet))
         };
-        if !self.last().is_some_and(fits) {
+        if !fits(self.last()) {
             self.add_batch();
         }
         // The last batch has room.
-        let _ = self.last().map(|last| last.push(packet));
+        let _ = self.last().push(packet);
     }
 
     /// Adds a whole batch as it is, or packet by packet where two small batches become one.
@@ -67,7 +68,7 @@ impl Queue {
         if batch.is_empty() {
             return;
         }
-        let joins = self.count > 0 && self.last().is_some_and(|last| last.len() + batch.len() <= JOINED);
+        let joins = self.count > 0 && self.last().len() + batch.len() <= JOINED;
         if !joins && batch.is_alike() {
             let count = batch.len();
             if self.add_batch().take_all(batch) {
@@ -81,7 +82,7 @@ impl Queue {
     /// Adds packets to a batch, up to its limit, all of them alike.
     #[inline]
     fn take(&mut self, into: &mut Batch) {
-        let Some(first) = &mut self.head else { return };
+        let first = &mut self.head;
         let count = first.len();
         if into.take_all(first) {
             self.count -= count;
@@ -95,12 +96,9 @@ impl Queue {
             self.count -= moved;
         }
         if first.is_empty()
-            && let Some(next) = self.others.pop_front()
+            && let Some(next) = self.others.as_mut().and_then(|others| others.pop_front())
         {
-            let empty = std::mem::replace(first, next);
-            if self.spare.len() < SPARE {
-                self.spare.push(empty);
-            }
+            std::mem::replace(first, next).rest();
         }
     }
 
@@ -114,16 +112,17 @@ impl Queue {
 
 /// See the module's documentation.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Inbox {
     /// Packets that the lane has put in; it alone changes this.
-    own_waiting: AtomicUsize,
+    own_waiting: AtomicU32,
     /// Packets that others have put in, those of a later time not counted: a look costs no lock.
-    waiting: AtomicUsize,
-    limit: AtomicUsize,
+    waiting: AtomicU32,
+    limit: AtomicU32,
     /// Whether the lane takes from what others have put in first, the next time: one after the other, so that nobody waits for ever.
     others_next: AtomicBool,
     own: OwnQueue,
-    others: Mutex<Others>,
+    others: Box<Mutex<Others>>,
 }
 
 /// What other threads than the lane put in, and what may be taken only later.
@@ -138,18 +137,18 @@ impl Inbox {
     /// An empty one that holds so many packets at most, of that lane.
     pub(crate) fn new(limit: usize, lane: &Arc<LaneKey>) -> Inbox {
         Inbox {
-            own_waiting: AtomicUsize::new(0),
-            waiting: AtomicUsize::new(0),
-            limit: AtomicUsize::new(limit.max(1)),
+            own_waiting: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            limit: AtomicU32::new(count(limit).max(1)),
             others_next: AtomicBool::new(false),
             own: OwnQueue::new(lane),
-            others: Mutex::default(),
+            others: Box::default(),
         }
     }
 
     /// Holds so many packets at most from now on; those that are there stay.
     pub(crate) fn set_limit(&self, limit: usize) {
-        self.limit.store(limit.max(1), Ordering::Relaxed);
+        self.limit.store(count(limit).max(1), Ordering::Relaxed);
     }
 
     fn others(&self) -> MutexGuard<'_, Others> {
@@ -160,14 +159,14 @@ impl Inbox {
     /// Packets that may be taken now.
     #[inline]
     pub(crate) fn waiting(&self) -> usize {
-        self.own_waiting.load(Ordering::Acquire) + self.waiting.load(Ordering::Acquire)
+        self.own_waiting.load(Ordering::Acquire) as usize + self.waiting.load(Ordering::Acquire) as usize
     }
 
     /// How many more packets there is room for, next to so many. Two threads that put packets in at the same time may exceed the limit by a
     /// batch.
     #[inline]
     fn room(&self, taken: usize) -> usize {
-        self.limit.load(Ordering::Relaxed).saturating_sub(taken)
+        (self.limit.load(Ordering::Relaxed) as usize).saturating_sub(taken)
     }
 
     /// Puts in as many packets of a batch as there is room for, from the first one on; the others stay in the batch. Says whether
@@ -176,8 +175,8 @@ impl Inbox {
     pub(crate) fn put(&self, batch: &mut Batch) -> bool {
         let own = self.own.with(|queue| {
             let before = queue.len();
-            put(queue, batch, self.room(before + self.waiting.load(Ordering::Relaxed)));
-            self.own_waiting.store(queue.len(), Ordering::Release);
+            put(queue, batch, self.room(before + self.waiting.load(Ordering::Relaxed) as usize));
+            self.own_waiting.store(count(queue.len()), Ordering::Release);
             before == 0 && queue.len() > 0
         });
         own.unwrap_or_else(|| self.put_from_elsewhere(batch))
@@ -186,8 +185,8 @@ impl Inbox {
     fn put_from_elsewhere(&self, batch: &mut Batch) -> bool {
         let Others { ready, late } = &mut *self.others();
         let before = ready.len();
-        put(ready, batch, self.room(before + late.len() + self.own_waiting.load(Ordering::Relaxed)));
-        self.waiting.store(ready.len(), Ordering::Release);
+        put(ready, batch, self.room(before + late.len() + self.own_waiting.load(Ordering::Relaxed) as usize));
+        self.waiting.store(count(ready.len()), Ordering::Release);
         before == 0 && ready.len() > 0
     }
 
@@ -195,7 +194,7 @@ impl Inbox {
     pub(crate) fn put_late(&self, batch: &mut Batch, mut due_ns: impl FnMut(&Packet) -> u64) {
         let Others { ready, late } = &mut *self.others();
         let mut earliest = late.back().map_or(0, |(due, _)| *due);
-        let room = self.room(ready.len() + late.len() + self.own_waiting.load(Ordering::Relaxed));
+        let room = self.room(ready.len() + late.len() + self.own_waiting.load(Ordering::Relaxed) as usize);
         for packet in batch.drain_first(room) {
             earliest = earliest.max(due_ns(&packet));
             late.push_back((earliest, packet));
@@ -213,7 +212,7 @@ impl Inbox {
         while let Some((_, packet)) = late.pop_front_if(|(due, _)| *due <= now_ns) {
             ready.push(packet);
         }
-        self.waiting.store(ready.len(), Ordering::Release);
+        self.waiting.store(count(ready.len()), Ordering::Release);
         ready.len() > 0
     }
 
@@ -224,14 +223,17 @@ impl Inbox {
             && (self.others_next.load(Ordering::Relaxed) || self.own_waiting.load(Ordering::Relaxed) == 0)
         {
             self.others_next.store(false, Ordering::Relaxed);
+            // Who put the batch in has the memory of this one for the next.
+            into.make_room();
             let ready = &mut self.others().ready;
             ready.take(into);
-            self.waiting.store(ready.len(), Ordering::Release);
+            self.waiting.store(count(ready.len()), Ordering::Release);
         } else if self.own_waiting.load(Ordering::Relaxed) > 0 {
             self.others_next.store(true, Ordering::Relaxed);
+            into.rest();
             self.own.with(|queue| {
                 queue.take(into);
-                self.own_waiting.store(queue.len(), Ordering::Release);
+                self.own_waiting.store(count(queue.len()), Ordering::Release);
             });
         }
         self.waiting() > 0
@@ -251,6 +253,12 @@ impl Inbox {
         self.waiting.store(0, Ordering::Release);
         own + ready.len() + late.len()
     }
+}
+
+/// No inbox has room for more.
+#[inline]
+fn count(packets: usize) -> u32 {
+    u32::try_from(packets).unwrap_or(u32::MAX)
 }
 
 /// Adds as many packets of a batch as there is room for.

@@ -36,7 +36,7 @@ use crate::rate::Rate;
 use crate::routes::{Classify, Routes, Spread};
 use crate::time::{Processor, now_ns};
 use crate::{MemberId, PortFailure};
-use millrace_dataplane::{Doorbell, Progress};
+use millrace_dataplane::{Doorbell, Progress, Supplies};
 use millrace_drivers::{PortError, wait_readable};
 use millrace_frames::{Batch, MAX_BATCH, PacketPool, ask_for};
 use std::cmp::Reverse;
@@ -48,8 +48,11 @@ use std::time::Duration;
 
 /// Frames that a lane collects for each switch that has any, before it runs them.
 const BURST: usize = MAX_BATCH;
-/// Frames that a lane collects at most, with those that wait for its switches: what is switched soon after it came is still in the cache.
-const MAX_COLLECTED: usize = 1 << 12;
+/// Frames that a lane collects at most, with those that wait for its switches: what is switched soon after it came is still in the cache, but a turn of
+/// a switch that is not in the cache costs as much as many frames, so 256 switches are to have more than a few frames each.
+const MAX_COLLECTED: usize = 3 << 12;
+/// The same, where that would be more than a quarter of the packets.
+const LEAST_COLLECTED: usize = 1 << 12;
 /// How long a round of turns is at least, in nanoseconds, and the least quantum: about what a batch takes.
 const ROUND_NS: i64 = 500_000;
 const LEAST_QUANTUM_NS: i64 = 5_000;
@@ -82,7 +85,8 @@ pub(crate) struct Lane {
     pub(crate) exits_told: Arc<Agenda<Arc<Exit>>>,
     pub(crate) members: Vec<Option<Box<Member>>>,
     pub(crate) physicals: Vec<Physical>,
-    pub(crate) pool: PacketPool,
+    /// What its switches have for their steps: packets, and room for a batch.
+    pub(crate) supplies: Supplies,
     spread: Spread,
     /// Switches that have packets, in the order of their turns.
     active: VecDeque<MemberId>,
@@ -118,7 +122,7 @@ impl Lane {
             commands,
             members: Vec::new(),
             physicals: Vec::new(),
-            pool,
+            supplies: Supplies::new(pool),
             spread: Spread::new(routes, None),
             active: VecDeque::new(),
             timers: BinaryHeap::new(),
@@ -209,7 +213,7 @@ impl Lane {
             }
             any = true;
             self.processor.begin(now);
-            let more = member.worker.answer(ANSWERS, &mut self.pool);
+            let more = member.worker.answer(ANSWERS, &mut self.supplies);
             let then = now_ns();
             let cost = self.processor.charge(then.saturating_sub(now), then);
             member.use_time(cost, then);
@@ -228,11 +232,13 @@ impl Lane {
 
     /// Takes frames from the ports and gives them to the inboxes of their switches.
     fn receive(&mut self) -> bool {
-        let Lane { physicals, pool, spread, received, failures, members, active, fair, .. } = self;
+        let Lane { physicals, supplies, spread, received, failures, members, active, fair, .. } = self;
+        let pool = supplies.pool();
         // One that has more than its burst is slow, or has used its time: nobody waits for it.
         let waiting = |id: &MemberId| member(members, *id).map_or(0, |member| member.waiting().min(BURST));
         let waiting: usize = active.iter().map(waiting).sum();
-        let most = MAX_COLLECTED.saturating_sub(waiting).max(MAX_BATCH);
+        let most = MAX_COLLECTED.min((pool.limit() / 4).max(LEAST_COLLECTED));
+        let most = most.saturating_sub(waiting).max(MAX_BATCH);
         // Nobody is to be told from others where there is one switch.
         let begun = if members.len() > 1 { now_ns() } else { 0 };
         let mut any = false;
@@ -341,14 +347,15 @@ impl Lane {
                 continue;
             }
             any = true;
-            // The memory of the next one is on its way while this one runs.
-            let next = self.active.front().and_then(|next| member(&self.members, *next));
-            next.into_iter().for_each(ask_for);
+            // The memory of the next ones is on its way while this one runs: first their own, then what that points to.
+            let at = |at: usize| self.active.get(at).and_then(|next| member(&self.members, *next));
+            at(1).into_iter().for_each(ask_for);
+            at(0).into_iter().for_each(Member::ask_ahead);
             let Some(Some(member)) = self.members.get_mut(usize::from(id)) else { continue };
-            member.note.is_taken();
+            member.signals.are_taken();
             member.let_time_pass(*now);
             let cost;
-            (*now, cost) = run_turn(member, &mut self.pool, &mut self.processor, *now);
+            (*now, cost) = run_turn(member, &mut self.supplies, &mut self.processor, *now);
             self.charged_until_ns = *now;
             self.fair.charge(id, cost);
             if member.has_work() && !member.is_paused {
@@ -379,7 +386,9 @@ impl Lane {
 
     /// Serves the exits that have packets.
     fn send(&mut self) -> bool {
-        let Lane { exits_told, told: (_, told), physicals, pool, failures, members, fair, sent, .. } = self;
+        let Lane { exits_told, told: (_, told), physicals, supplies, failures, members, fair, sent, .. } =
+            self;
+        let pool = supplies.pool();
         exits_told.take(told);
         for exit in told.drain(..) {
             match physicals.iter_mut().find(|physical| physical.number == exit.physical) {
@@ -450,7 +459,7 @@ impl Lane {
 
     /// From now on frames of ports go there.
     pub(crate) fn set_routes(&mut self, routes: Arc<Routes>) {
-        self.spread.hand_over(&mut self.pool, |_, _| {});
+        self.spread.hand_over(self.supplies.pool(), |_, _| {});
         let classify = self.spread.classify.take();
         self.spread = Spread::new(routes, classify);
     }
@@ -496,7 +505,12 @@ fn note(failures: &mut Vec<PortFailure>, port: u16, error: &PortError) {
 }
 
 /// Runs a switch until its time is used up or nothing waits for it; gives the time then, and what it has used.
-fn run_turn(member: &mut Member, pool: &mut PacketPool, processor: &mut Processor, begun: u64) -> (u64, u64) {
+fn run_turn(
+    member: &mut Member,
+    supplies: &mut Supplies,
+    processor: &mut Processor,
+    begun: u64,
+) -> (u64, u64) {
     let (mut now, mut used) = (begun, 0);
     member.is_paused = false;
     member.deficit_ns = (member.deficit_ns + member.quantum_ns).min(member.quantum_ns);
@@ -504,7 +518,7 @@ fn run_turn(member: &mut Member, pool: &mut PacketPool, processor: &mut Processo
         let mut goes_on = true;
         processor.begin(now);
         for _ in 0..STEPS {
-            goes_on = match member.step(pool) {
+            goes_on = match member.step(supplies) {
                 Progress::Busy => member.has_work(),
                 Progress::Idle => false,
                 Progress::Paused => {

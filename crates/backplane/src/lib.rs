@@ -36,6 +36,7 @@ mod physical;
 mod quota;
 mod rate;
 mod routes;
+mod signals;
 mod tags;
 mod time;
 mod wire;

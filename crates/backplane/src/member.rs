@@ -1,14 +1,15 @@
 //! A switch on a lane: its worker, its ports, and how much of the lane's time it has used.
 
 use crate::MemberId;
-use crate::agenda::Note;
+use crate::agenda::Agenda;
 use crate::counts::Counts;
 use crate::quota::{Admission, TimeShare, Traffic, WHOLE};
 use crate::rate::Rate;
+use crate::signals::Signals;
 use crate::wire::{Wire, WirePort};
-use millrace_dataplane::{PortId, Progress, Ringer, RunError, Switch, Worker};
+use millrace_dataplane::{PortId, Progress, Ringer, RunError, Supplies, Switch, Worker};
 use millrace_drivers::{Captures, QueuePair};
-use millrace_frames::PacketPool;
+use millrace_frames::{ask_for, ask_for_start};
 use std::sync::Arc;
 
 /// A switch with a limit of its time may use so much more at once.
@@ -17,10 +18,11 @@ const LARGEST_BURST_NS: u64 = 2_000_000;
 /// See the module's documentation.
 pub(crate) struct Member {
     pub(crate) worker: Worker,
-    pub(crate) wires: Vec<Arc<Wire>>,
-    pub(crate) admission: Arc<Admission>,
+    wires: Vec<Place>,
+    pub(crate) signals: Arc<Signals>,
+    /// The bits of its wires among the signals; none: some wire has no bit.
+    bits: Option<u64>,
     pub(crate) counts: Arc<Counts>,
-    pub(crate) note: Arc<Note<MemberId>>,
     share: TimeShare,
     /// Nanoseconds of a round of the lane that it gets.
     pub(super) quantum_ns: i64,
@@ -36,6 +38,13 @@ pub(crate) struct Member {
     pub(super) is_paused: bool,
     /// When packets that wait in it may go on, as the lane's timers have it.
     pub(super) due_ns: Option<u64>,
+}
+
+/// A wire, and what the lane looks at before it looks there.
+struct Place {
+    bit: u64,
+    port: PortId,
+    wire: Arc<Wire>,
 }
 
 /// A port as the worker of its switch has it; it can be captured if there is somebody who does that.
@@ -54,24 +63,23 @@ impl Member {
         (ports, captures): (&[PortId], Option<&Captures>),
         places: usize,
         (share, traffic): (TimeShare, Traffic),
-        note: Note<MemberId>,
+        agenda: &Arc<Agenda<MemberId>>,
         ringer: &Ringer,
     ) -> Result<Member, RunError> {
-        let (counts, note) = (Arc::<Counts>::default(), Arc::new(note));
-        let admission = Arc::new(Admission::new(traffic));
+        let counts = Arc::<Counts>::default();
+        let signals = Arc::new(Signals::new(Arc::clone(agenda), Admission::new(traffic)));
         let wire = |port: &PortId| {
-            let (admission, counts, note) = (Arc::clone(&admission), Arc::clone(&counts), Arc::clone(&note));
-            Arc::new(Wire::new((id, *port), places, admission, counts, note))
+            Arc::new(Wire::new((id, *port), places, Arc::clone(&counts), Arc::clone(&signals)))
         };
         let wires: Vec<Arc<Wire>> = ports.iter().map(wire).collect();
         let pairs = wires.iter().map(|wire| (wire.port(), pair(wire, captures)));
         let worker = Worker::driven(switch, pairs.collect(), ringer)?;
         let mut member = Member {
             worker,
-            wires,
-            admission,
+            wires: Vec::new(),
+            signals,
+            bits: Some(0),
             counts,
-            note,
             share,
             quantum_ns: 0,
             deficit_ns: 0,
@@ -82,8 +90,38 @@ impl Member {
             is_paused: false,
             due_ns: None,
         };
+        wires.into_iter().for_each(|wire| member.add_wire(wire));
         member.set_share(share);
         Ok(member)
+    }
+
+    /// Its wires.
+    pub(crate) fn wires(&self) -> impl Iterator<Item = &Arc<Wire>> {
+        self.wires.iter().map(|place| &place.wire)
+    }
+
+    /// It has one wire more.
+    pub(crate) fn add_wire(&mut self, wire: Arc<Wire>) {
+        self.wires.push(Place { bit: wire.bit(), port: wire.port(), wire });
+        self.note_bits();
+    }
+
+    /// A port has no wire any more: nothing comes there, and what waits is gone.
+    pub(crate) fn remove_wire(&mut self, port: PortId) {
+        self.wires.extract_if(.., |place| place.port == port).for_each(|place| place.wire.close());
+        self.note_bits();
+    }
+
+    fn note_bits(&mut self) {
+        let bits = self.wires.iter().map(|place| Some(place.bit).filter(|bit| *bit != 0));
+        self.bits = bits.reduce(|all, bit| Some(all? | bit?)).unwrap_or(Some(0));
+    }
+
+    /// The bits of the wires that the lane is to look at, where all have one.
+    #[inline]
+    fn told(&self) -> u64 {
+        // A bit may be that of a wire that has gone.
+        self.signals.told() & self.bits.unwrap_or(0)
     }
 
     pub(crate) fn share(&self) -> TimeShare {
@@ -102,12 +140,24 @@ impl Member {
     /// Whether packets wait for nothing but its next step.
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
-        self.worker.is_behind() || self.wires.iter().any(|wire| wire.waiting() > 0)
+        let any = match self.bits {
+            Some(_) => self.told() != 0,
+            None => self.wires().any(|wire| wire.waiting() > 0),
+        };
+        any || self.worker.is_behind()
+    }
+
+    /// Has the processor bring what else a turn of it uses: it is in the cache itself, and its turn is next.
+    #[inline]
+    pub(crate) fn ask_ahead(&self) {
+        ask_for_start(&*self.signals);
+        self.wires.first().into_iter().for_each(ask_for);
+        self.worker.ask_ahead();
     }
 
     /// Packets that wait for it.
     pub(crate) fn waiting(&self) -> usize {
-        self.wires.iter().map(|wire| wire.waiting()).sum()
+        self.wires().map(|wire| wire.waiting()).sum()
     }
 
     /// Whether it may use time now, of which it may use no more than it is set to.
@@ -129,20 +179,24 @@ impl Member {
 
     /// Lets packets on links go on whose time has come.
     pub(crate) fn let_time_pass(&self, now_ns: u64) {
-        self.wires.iter().for_each(|wire| wire.let_time_pass(now_ns));
+        if self.signals.has_late() {
+            self.wires().for_each(|wire| wire.let_time_pass(now_ns));
+        }
     }
 
     /// When the next packet may go on that waits for its time, on a link or in the switch.
     pub(crate) fn next_ns(&self, now_ns: u64) -> Option<u64> {
-        let on_links = self.wires.iter().filter_map(|wire| wire.due_ns());
+        let on_links = self.wires().filter(|_| self.signals.has_late()).filter_map(|wire| wire.due_ns());
         let inside = self.worker.until_due();
         let inside = inside.map(|until| now_ns + u64::try_from(until.as_nanos()).unwrap_or(u64::MAX / 2));
         on_links.chain(inside).min()
     }
 
     #[inline]
-    pub(crate) fn step(&mut self, pool: &mut PacketPool) -> Progress {
+    pub(crate) fn step(&mut self, supplies: &mut Supplies) -> Progress {
+        let (told, by_bits) = (self.told(), self.bits.is_some());
         let Member { worker, wires, .. } = self;
-        worker.step_from(wires.iter().filter(|wire| wire.has_news()).map(|wire| wire.port()), pool)
+        let is_told = |place: &&Place| if by_bits { place.bit & told != 0 } else { place.wire.has_news() };
+        worker.step_from(wires.iter().filter(is_told).map(|place| place.port), supplies)
     }
 }

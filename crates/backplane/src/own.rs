@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 thread_local! {
     /// The number of the lane that is this thread; 0: it is none.
     static LANE: Cell<u64> = const { Cell::new(0) };
-    static QUEUES: RefCell<Vec<(u64, Queue)>> = const { RefCell::new(Vec::new()) };
+    static QUEUES: RefCell<Vec<Place>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The next number of a lane, or of an inbox: none is given twice.
@@ -24,6 +24,12 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 
 fn next() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Whether the calling thread is the lane of that number.
+#[inline]
+pub(crate) fn is_lane(number: u64) -> bool {
+    LANE.get() == number
 }
 
 /// Tells the thread of a lane from others.
@@ -56,10 +62,9 @@ impl LaneKey {
         LANE.set(0);
     }
 
-    /// Whether the calling thread is the lane.
-    #[inline]
-    pub(crate) fn is_here(&self) -> bool {
-        LANE.get() == self.lane
+    /// The number of the lane.
+    pub(crate) fn number(&self) -> u64 {
+        self.lane
     }
 
     fn places(&self) -> MutexGuard<'_, Places> {
@@ -67,13 +72,25 @@ impl LaneKey {
     }
 }
 
+/// A place of a lane's queue: a cache line, as the queues of hundreds of switches are in none.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Place {
+    /// The number of the queue that has it.
+    number: u64,
+    queue: Queue,
+}
+
+const _: () = assert!(size_of::<Place>() == 64);
+
 /// A queue of a lane.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct OwnQueue {
-    key: Arc<LaneKey>,
     lane: u64,
-    place: usize,
     number: u64,
+    place: usize,
+    key: Arc<LaneKey>,
 }
 
 impl OwnQueue {
@@ -92,19 +109,19 @@ impl OwnQueue {
             return None;
         }
         QUEUES.with_borrow_mut(|queues| match queues.get_mut(self.place) {
-            Some((number, queue)) if *number == self.number => Some(work(queue)),
+            Some(Place { number, queue }) if *number == self.number => Some(work(queue)),
             _ => Some(work(self.begin(queues))),
         })
     }
 
     /// The queue, which is used for the first time.
     #[cold]
-    fn begin<'q>(&self, queues: &'q mut Vec<(u64, Queue)>) -> &'q mut Queue {
+    fn begin<'q>(&self, queues: &'q mut Vec<Place>) -> &'q mut Queue {
         if queues.len() <= self.place {
             queues.resize_with(self.place + 1, Default::default);
         }
-        queues[self.place] = (self.number, Queue::default());
-        &mut queues[self.place].1
+        queues[self.place] = Place { number: self.number, queue: Queue::default() };
+        &mut queues[self.place].queue
     }
 }
 

@@ -25,8 +25,6 @@ pub(crate) struct Physical {
     is_broken: bool,
     /// Those that have packets, in the order of their turns.
     turns: VecDeque<Served>,
-    /// Empty batches of exits that are not served any more.
-    spare: Vec<Batch>,
     /// The least that is guaranteed to any that had packets since none had any.
     least: u64,
     /// Whether it keeps packets of frames that leave from where they lie.
@@ -51,7 +49,6 @@ impl Physical {
             has_ended: false,
             is_broken: false,
             turns: VecDeque::new(),
-            spare: Vec::new(),
             least: u64::MAX,
             keeps,
         }
@@ -61,7 +58,7 @@ impl Physical {
     pub(crate) fn serve(&mut self, exit: Arc<Exit>) {
         if exit.begin() {
             self.least = self.least.min(exit.share.guaranteed.max(1));
-            self.turns.push_back(Served { exit, deficit: 0, batch: self.spare.pop().unwrap_or_default() });
+            self.turns.push_back(Served { exit, deficit: 0, batch: Batch::new() });
         }
     }
 
@@ -125,7 +122,7 @@ impl Physical {
             match turn {
                 Ok(Turn::Done) => {
                     served.exit.rest();
-                    self.spare.push(served.batch);
+                    served.batch.rest();
                     sent = true;
                 }
                 Ok(Turn::More) => {

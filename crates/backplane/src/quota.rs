@@ -6,7 +6,7 @@ use crate::time;
 use millrace_dataplane::PortId;
 use millrace_frames::{Batch, MAX_BATCH, MAX_FRAME, PacketPool};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many millionths make the whole time of a worker.
 pub const WHOLE: u32 = 1_000_000;
@@ -44,6 +44,7 @@ pub trait Mirror: std::fmt::Debug + Send {
 
 /// Lets packets in as far as [`Traffic`] allows.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Admission {
     /// Whether there is a limit or a mirror: most have none, and take no lock then.
     is_special: AtomicBool,
@@ -101,7 +102,7 @@ impl Admission {
 
     /// Takes the packets out of a batch for a port that are more than may come, the last ones.
     #[inline]
-    pub(crate) fn admit(&self, port: PortId, batch: &mut Batch, counts: &Counts, pool: &mut PacketPool) {
+    pub(crate) fn admit(&self, port: PortId, batch: &mut Batch, counts: &Arc<Counts>, pool: &mut PacketPool) {
         if self.is_special.load(Ordering::Acquire) {
             self.cut(port, batch, counts, pool);
         }
@@ -147,7 +148,7 @@ mod tests {
     #[test]
     fn what_is_more_than_a_quota_is_counted_by_its_reason() {
         let mut pool = PacketPool::new(MAX_BATCH);
-        let counts = Counts::default();
+        let counts = Arc::<Counts>::default();
         let admission = Admission::new(Traffic::default());
         let mut admit = |admission: &Admission, packets| {
             let mut batch = batch(&mut pool, packets);

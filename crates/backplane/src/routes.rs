@@ -71,24 +71,23 @@ pub(crate) struct Spread {
 
 /// What each wire gets.
 struct Shares {
-    by_wire: Vec<Option<Batch>>,
-    /// How many it has been given since frames were handed over last.
-    given: Vec<usize>,
+    by_wire: Vec<Share>,
     /// The wires that get something.
     touched: Vec<usize>,
-    spare: Vec<Batch>,
+}
+
+/// What one wire gets.
+#[derive(Default)]
+struct Share {
+    batch: Batch,
+    /// How many it has been given since frames were handed over last.
+    given: usize,
 }
 
 impl Spread {
     pub(crate) fn new(routes: Arc<Routes>, classify: Option<Box<dyn Classify>>) -> Spread {
-        let by_wire = routes.wires.iter().map(|_| None).collect();
-        let given = vec![0; routes.wires.len()];
-        Spread {
-            routes,
-            classify,
-            shares: Shares { by_wire, given, touched: Vec::new(), spare: Vec::new() },
-            collected: 0,
-        }
+        let by_wire = routes.wires.iter().map(|_| Share::default()).collect();
+        Spread { routes, classify, shares: Shares { by_wire, touched: Vec::new() }, collected: 0 }
     }
 
     /// How many wires get something.
@@ -118,7 +117,10 @@ impl Spread {
             *verdict = rules.classify(packet.data(), id);
             if let Verdict::One(hit) = verdict {
                 hit.tag.apply(packet);
-                shares.of(hit.port as usize).ask_for_end();
+                let batch = &mut shares.by_wire[hit.port as usize].batch;
+                // A request for memory that there is not takes as long as a miss.
+                batch.make_room();
+                batch.ask_for_end();
             }
         }
         for (packet, verdict) in batch.drain().zip(verdicts) {
@@ -136,32 +138,32 @@ impl Spread {
     /// Gives the wires what they get, and tells how many came for each of them since the last time.
     #[inline]
     pub(crate) fn hand_over(&mut self, pool: &mut PacketPool, mut tell: impl FnMut(&Wire, usize)) {
-        let Spread { routes, shares: Shares { by_wire, given, touched, spare }, collected, .. } = self;
+        let Spread { routes, shares: Shares { by_wire, touched }, collected, .. } = self;
         for at in touched.drain(..) {
-            let Some(mut share) = by_wire[at].take() else { continue };
-            let wire = &routes.wires[at];
-            tell(wire, std::mem::take(&mut given[at]));
-            wire.deliver(&mut share, pool);
-            spare.push(share);
+            let (Share { batch, given }, wire) = (&mut by_wire[at], &routes.wires[at]);
+            tell(wire, std::mem::take(given));
+            wire.deliver(batch, pool);
+            batch.rest();
         }
         *collected = 0;
     }
 }
 
 impl Shares {
+    /// The batch of a wire that is given so many.
     #[inline]
-    fn of(&mut self, wire: usize) -> &mut Batch {
-        let Shares { by_wire, touched, spare, .. } = self;
-        by_wire[wire].get_or_insert_with(|| {
-            touched.push(wire);
-            spare.pop().unwrap_or_default()
-        })
+    fn of(&mut self, wire: usize, packets: usize) -> &mut Batch {
+        let Share { batch, given } = &mut self.by_wire[wire];
+        if *given == 0 {
+            self.touched.push(wire);
+        }
+        *given += packets;
+        batch
     }
 
     /// All frames of a batch go to one wire.
     fn give_all(&mut self, wire: &Wire, at: usize, batch: &mut Batch, pool: &mut PacketPool) {
-        self.given[at] += batch.len();
-        let share = self.of(at);
+        let share = self.of(at, batch.len());
         if !share.take_all(batch) {
             // It has some already: they go first.
             wire.deliver(share, pool);
@@ -190,8 +192,7 @@ impl Shares {
 
     #[inline]
     fn give(&mut self, wires: &[Arc<Wire>], wire: usize, packet: Packet, pool: &mut PacketPool) {
-        self.given[wire] += 1;
-        let share = self.of(wire);
+        let share = self.of(wire, 1);
         if share.is_full() {
             wires[wire].deliver(share, pool);
         }

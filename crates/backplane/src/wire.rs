@@ -1,13 +1,12 @@
 //! A port of a switch inside the device: what comes for it, and where goes what it sends.
 
 use crate::MemberId;
-use crate::agenda::Note;
 use crate::counts::{Counts, Loss};
 use crate::exit::Exit;
 use crate::inbox::Inbox;
 use crate::link::Link;
 use crate::own::LaneKey;
-use crate::quota::Admission;
+use crate::signals::Signals;
 use millrace_classifier::TagsOut;
 use millrace_dataplane::PortId;
 use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
@@ -30,51 +29,65 @@ pub(crate) enum Outlet {
     #[default]
     Nowhere,
     /// To ports of the machine, a copy to each.
-    Exits(Vec<(Arc<Exit>, TagsOut)>),
+    Exits(Box<[(Arc<Exit>, TagsOut)]>),
     /// To a port of another switch.
-    Link(Link),
+    Link(Box<Link>),
     /// To somebody on the machine.
     Host(Box<dyn Host>),
 }
 
 /// See the module's documentation.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Wire {
-    member: MemberId,
+    /// What each batch needs comes first: a cache line.
+    signals: Arc<Signals>,
     port: PortId,
+    member: MemberId,
+    /// Its bit among the signals as a number; 64: it has none.
+    bit: u8,
+    /// Whether what it sends goes elsewhere from now on.
+    is_changed: AtomicBool,
     inbox: Inbox,
+    pub(crate) counts: Arc<Counts>,
     /// Whether packets may wait in the inbox for a time.
     has_late: AtomicBool,
+    is_up: AtomicBool,
     /// Where what it sends goes from now on, until its lane has taken note of that.
     next_outlet: Mutex<Option<Outlet>>,
-    /// Whether there is one.
-    is_changed: AtomicBool,
-    is_up: AtomicBool,
-    admission: Arc<Admission>,
-    pub(crate) counts: Arc<Counts>,
-    note: Arc<Note<MemberId>>,
 }
 
 impl Wire {
     pub(crate) fn new(
         (member, port): (MemberId, PortId),
         places: usize,
-        admission: Arc<Admission>,
         counts: Arc<Counts>,
-        note: Arc<Note<MemberId>>,
+        signals: Arc<Signals>,
     ) -> Wire {
         Wire {
-            member,
             port,
-            inbox: Inbox::new(places, note.lane()),
-            has_late: AtomicBool::new(false),
-            next_outlet: Mutex::default(),
+            member,
+            bit: signals.give_bit().trailing_zeros() as u8,
             is_changed: AtomicBool::new(false),
-            is_up: AtomicBool::new(false),
-            admission,
+            inbox: Inbox::new(places, signals.lane()),
             counts,
-            note,
+            has_late: AtomicBool::new(false),
+            is_up: AtomicBool::new(false),
+            next_outlet: Mutex::default(),
+            signals,
         }
+    }
+
+    /// Its bit among the signals; 0: it has none.
+    #[inline]
+    pub(crate) fn bit(&self) -> u64 {
+        1u64.checked_shl(self.bit.into()).unwrap_or(0)
+    }
+
+    /// Has the lane look at it.
+    #[inline]
+    fn tell(&self) {
+        self.signals.tell(self.member, self.bit());
     }
 
     /// The number of the port in its switch.
@@ -85,12 +98,12 @@ impl Wire {
     /// The switch that it is of, if the calling thread is its lane.
     #[inline]
     pub(crate) fn member_here(&self) -> Option<MemberId> {
-        self.note.lane().is_here().then_some(self.member)
+        self.signals.is_here().then_some(self.member)
     }
 
     /// The number of its switch, if that is on this lane.
     pub(crate) fn member_on(&self, lane: &Arc<LaneKey>) -> Option<MemberId> {
-        Arc::ptr_eq(self.note.lane(), lane).then_some(self.member)
+        Arc::ptr_eq(self.signals.lane(), lane).then_some(self.member)
     }
 
     /// From now on so many packets may wait for the switch. Those that wait stay.
@@ -112,9 +125,9 @@ impl Wire {
     /// Gives the switch the packets of a batch, as far as its quota and its inbox allow.
     #[inline]
     pub(crate) fn deliver(&self, batch: &mut Batch, pool: &mut PacketPool) {
-        self.admission.admit(self.port, batch, &self.counts, pool);
+        self.signals.admission.admit(self.port, batch, &self.counts, pool);
         if self.inbox.put(batch) {
-            self.note.tell(|| self.member);
+            self.tell();
         }
         self.counts.lose(Loss::InboxFull, batch.len());
         batch.recycle(pool);
@@ -127,10 +140,10 @@ impl Wire {
         due_ns: impl FnMut(&Packet) -> u64,
         pool: &mut PacketPool,
     ) {
-        self.admission.admit(self.port, batch, &self.counts, pool);
+        self.signals.admission.admit(self.port, batch, &self.counts, pool);
         self.inbox.put_late(batch, due_ns);
         self.has_late.store(true, Ordering::Release);
-        self.note.tell(|| self.member);
+        self.signals.tell_late(self.member);
         self.counts.lose(Loss::InboxFull, batch.len());
         batch.recycle(pool);
     }
@@ -142,14 +155,14 @@ impl Wire {
     /// The switch has no room for it, or it is too long.
     pub fn send_in(&self, frame: &[u8]) -> Result<(), NotSent> {
         let packet = Packet::from_frame(frame).map_err(|_| NotSent::TooLong)?;
-        if self.admission.is_stopped() {
+        if self.signals.admission.is_stopped() {
             self.counts.lose(Loss::Stopped, 1);
             return Ok(());
         }
         let mut batch = Batch::new();
         let _ = batch.push(packet);
         if self.inbox.put(&mut batch) {
-            self.note.tell(|| self.member);
+            self.tell();
         }
         match batch.is_empty() {
             true => Ok(()),
@@ -168,8 +181,8 @@ impl Wire {
 
     /// Lets packets go on whose time has come.
     pub(crate) fn let_time_pass(&self, now_ns: u64) {
-        if self.has_late.load(Ordering::Acquire) {
-            self.inbox.let_time_pass(now_ns);
+        if self.has_late.load(Ordering::Acquire) && self.inbox.let_time_pass(now_ns) {
+            self.signals.set(self.bit());
         }
     }
 
@@ -186,7 +199,7 @@ impl Wire {
         self.is_changed.store(true, Ordering::Release);
         drop(unused);
         // The switch takes a step, with which the outlet goes that it had before.
-        self.note.tell(|| self.member);
+        self.tell();
     }
 
     fn next_outlet(&self) -> MutexGuard<'_, Option<Outlet>> {
@@ -197,6 +210,18 @@ impl Wire {
     pub(crate) fn close(&self) {
         self.connect(Outlet::Nowhere);
         self.counts.lose(Loss::PortGone, self.inbox.close());
+        self.signals.take_bit_back(self.bit());
+    }
+
+    /// Adds packets that have come to a batch; whether there are more.
+    #[inline]
+    fn take(&self, batch: &mut Batch) -> bool {
+        self.signals.clear(self.bit());
+        let more = self.inbox.take(batch);
+        if more {
+            self.signals.set(self.bit());
+        }
+        more
     }
 }
 
@@ -211,18 +236,23 @@ pub enum NotSent {
 
 /// The wire as the switch has it: a port like any other.
 #[derive(Debug)]
-#[repr(align(128))]
+#[repr(C, align(64))]
 pub(crate) struct WirePort {
+    /// What each batch needs comes first: a cache line.
     wire: Arc<Wire>,
     outlet: Outlet,
-    statistics: PortStatistics,
+    /// Packets and bytes received, then sent.
+    counted: [u64; 4],
+    refused: u64,
     /// A copy on its way to one more port of the machine.
-    copies: Option<Batch>,
+    copies: Batch,
 }
+
+const _: () = assert!(std::mem::offset_of!(WirePort, refused) <= 64);
 
 impl WirePort {
     pub(crate) fn new(wire: Arc<Wire>) -> WirePort {
-        WirePort { wire, outlet: Outlet::Nowhere, statistics: PortStatistics::default(), copies: None }
+        WirePort { wire, outlet: Outlet::Nowhere, counted: [0; 4], refused: 0, copies: Batch::new() }
     }
 
     /// Takes note of where what it sends goes.
@@ -253,26 +283,27 @@ fn bytes(batch: &Batch) -> u64 {
 impl QueuePair for WirePort {
     #[inline]
     fn receive(&mut self, batch: &mut Batch, _: &mut PacketPool) -> Result<Received, PortError> {
-        self.look();
         let before = batch.len();
-        let more = self.wire.inbox.take(batch);
+        let more = self.wire.take(batch);
+        self.look();
         let came = &batch.packets()[before..];
-        self.statistics.rx_packets += came.len() as u64;
-        self.statistics.rx_bytes += came.iter().map(|packet| packet.len() as u64).sum::<u64>();
+        self.counted[0] += came.len() as u64;
+        self.counted[1] += came.iter().map(|packet| packet.len() as u64).sum::<u64>();
         Ok(if more { Received::More } else { Received::Idle })
     }
 
     fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
         self.look();
-        let WirePort { wire, outlet, statistics, copies } = self;
+        let WirePort { wire, outlet, counted: [_, _, tx_packets, tx_bytes], refused: tx_refused, copies } =
+            self;
         let sent = batch.len();
         match outlet {
             Outlet::Nowhere => {
-                statistics.tx_refused += sent as u64;
+                *tx_refused += sent as u64;
                 return Ok(Transmitted { sent: 0, refused: sent });
             }
             Outlet::Link(link) => {
-                statistics.tx_bytes += bytes(batch);
+                *tx_bytes += bytes(batch);
                 link.send(batch, wire, pool);
             }
             Outlet::Host(host) => {
@@ -280,28 +311,28 @@ impl QueuePair for WirePort {
                 let before = batch.len();
                 batch.recycle_if(pool, |packet| {
                     let is_taken = host.take(packet.data());
-                    statistics.tx_bytes += if is_taken { packet.len() as u64 } else { 0 };
+                    *tx_bytes += if is_taken { packet.len() as u64 } else { 0 };
                     is_taken
                 });
                 let refused = batch.len();
-                statistics.tx_packets += (before - refused) as u64;
-                statistics.tx_refused += refused as u64;
+                *tx_packets += (before - refused) as u64;
+                *tx_refused += refused as u64;
                 return Ok(Transmitted { sent: before - refused, refused });
             }
             Outlet::Exits(exits) => {
-                statistics.tx_bytes += bytes(batch);
+                *tx_bytes += bytes(batch);
                 let Some(((last, tags), others)) = exits.split_last() else {
                     return Ok(Transmitted::default());
                 };
                 for (exit, tags) in others {
-                    let copies = copies.get_or_insert_default();
                     copy(batch, copies, wire, pool);
                     exit.send(copies, *tags, pool);
+                    copies.rest();
                 }
                 last.send(batch, *tags, pool);
             }
         }
-        statistics.tx_packets += sent as u64;
+        *tx_packets += sent as u64;
         Ok(Transmitted { sent, refused: 0 })
     }
 
@@ -326,7 +357,9 @@ impl QueuePair for WirePort {
     }
 
     fn statistics(&self) -> PortStatistics {
-        self.statistics
+        let [rx_packets, rx_bytes, tx_packets, tx_bytes] = self.counted;
+        let tx_refused = self.refused;
+        PortStatistics { rx_packets, rx_bytes, tx_packets, tx_bytes, tx_refused, ..PortStatistics::default() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::drops::Loss;
 use crate::{DropReason, PortId};
-use millrace_frames::{MAX_BATCH, MAX_FRAME};
+use millrace_frames::{MAX_BATCH, MAX_FRAME, ask_for_start};
 use millrace_pipeline::{DropSite, Program};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -108,6 +108,12 @@ impl Counters {
         if let Some(dense) = self.ports.dense.get_mut(port as usize) {
             dense.too_long = 0;
         }
+    }
+
+    /// Has the processor bring the counters of so many ports.
+    #[inline]
+    pub(crate) fn ask_ahead(&self, ports: usize) {
+        self.ports.dense.iter().take(ports).for_each(ask_for_start);
     }
 
     pub(crate) fn has_port(&self, port: PortId) -> bool {

@@ -5,9 +5,11 @@ pub const RANGES: usize = 36;
 
 /// How often numbers were in each of the ranges up to 1, 2, 4, 8 and so on to 2^35, and above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Histogram {
-    counts: [u64; RANGES + 1],
+    /// In a cache line with the smallest ranges.
     sum: u64,
+    counts: [u64; RANGES + 1],
 }
 
 impl Default for Histogram {

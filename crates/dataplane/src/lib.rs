@@ -87,7 +87,7 @@ pub use worker::{
     BurstReport, Control, DEFAULT_QUANTUM, Doorbell, INTAKE_CLASSES, Intake, IntakeError, MAX_DRAIN_TIME,
     MAX_DRIVEN_NOTICES, MAX_NOTICES, MAX_QUANTUM, MAX_REQUESTS, MAX_SCHEDULED, MAX_WORKERS, MIN_QUANTUM,
     MoveError, Notice, POLL_TIME, Pending, PlannedPort, Polling, PortReport, PortsError, PostError, Progress,
-    Report, ReportError, Ringer, RunError, ScheduleError, Spread, Summary, Worker, WorkerReport,
+    Report, ReportError, Ringer, RunError, ScheduleError, Spread, Summary, Supplies, Worker, WorkerReport,
     prepare_thread,
 };
 

@@ -81,6 +81,13 @@ impl Outcome {
         self.log.clear();
     }
 
+    /// Whether nothing happened.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        let Outcome { sent, drops, digests, log } = self;
+        sent.is_empty() && drops.is_empty() && digests.is_empty() && log.is_empty()
+    }
+
     /// The bytes that left, with their ports.
     pub fn outputs(&self) -> impl Iterator<Item = (PortId, &[u8])> {
         self.sent.iter().map(|sent| (sent.port, sent.bytes.as_slice()))

@@ -523,6 +523,20 @@ impl Switch {
         self.take_outcome()
     }
 
+    /// As [`Switch::advance_to`] where no packet waits for a time and nothing is to be told, which is so before most batches; false, and
+    /// nothing done, elsewhere.
+    #[inline]
+    pub(crate) fn advance_empty(&mut self, time_ns: u64) -> bool {
+        let is_empty = self.ledger.outcome.is_empty() && !self.has_messages();
+        if !is_empty || self.next_departure_ns().is_some() {
+            return false;
+        }
+        self.traffic.turns.begin();
+        self.clock.advance_to(time_ns);
+        self.now_ns = self.clock.now_ns();
+        true
+    }
+
     /// Has the hardware device be there, and hold what the state has, before packets come. Nothing for a switch without one.
     ///
     /// # Errors

@@ -30,6 +30,7 @@ mod schedulers;
 mod spread;
 mod steps;
 mod streams;
+mod supplies;
 mod waiting;
 mod waker;
 
@@ -45,24 +46,22 @@ pub use schedulers::{MAX_SCHEDULED, PlannedPort, ScheduleError};
 pub use spread::Spread;
 pub(crate) use spread::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, payload};
 pub use steps::Progress;
+pub use supplies::Supplies;
 pub use waiting::{POLL_TIME, Polling};
 
 use crate::links;
 use crate::outcome::Outcome;
 use crate::switch::Switch;
 use crate::{Clock, DigestMessage, DropReason, PortId, Trace, attached, quotas};
-use arrivals::Arrivals;
 use bursts::Bursts;
 use followers::Followers;
 use intake::Intakes;
-use leaving::Leaving;
 use live::LivePorts;
 use mailbox::Mailbox;
 use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource};
-use millrace_frames::{self as frames, Batch, MAX_BATCH, PacketPool};
+use millrace_frames::{MAX_BATCH, PacketPool};
 use millrace_pipeline::Program;
 use millrace_traffic::Plan;
-use outgoing::Outgoing;
 use pace::Pace;
 use std::collections::BTreeSet;
 use std::io;
@@ -70,6 +69,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 use streams::Streams;
+use supplies::Packets;
 use waker::Waker;
 pub use waker::{Doorbell, Ringer};
 
@@ -169,7 +169,7 @@ pub fn prepare_thread(processor: Option<usize>) {
 pub struct Worker {
     pub(crate) switch: Switch,
     pub(crate) ports: LivePorts,
-    packets: Packets,
+    packets: Box<Packets>,
     bursts: Bursts,
     pace: Pace,
     mailbox: Mailbox,
@@ -193,20 +193,7 @@ struct Seat {
     spread: Spread,
     /// How its ports share it.
     intakes: Intakes,
-}
-
-/// The packets of a worker, from a port to ports.
-struct Packets {
-    pool: PacketPool,
-    /// The batch that came from a port.
-    received: Batch,
-    /// Where its frames lie.
-    places: Vec<frames::Place>,
-    /// When its frames came.
-    arrivals: Arrivals,
-    leaving: Leaving,
-    outgoing: Outgoing,
-    /// The pool is lent, by whoever drives the worker.
+    /// Its packets are lent, by whoever drives it.
     are_lent: bool,
 }
 
@@ -307,8 +294,9 @@ impl Worker {
         let switches = std::iter::once(switch).chain(others);
         let parts = mailboxes.into_iter().zip(live);
         let mut made = switches.zip(parts).enumerate().map(|(number, (switch, (mailbox, live)))| {
-            let seat = Seat { number, processors: Vec::new(), spread, intakes: Intakes::default() };
-            Worker::made((switch, live), (simulated, are_lent), mailbox, seat)
+            let (processors, intakes) = (Vec::new(), Intakes::default());
+            let seat = Seat { number, processors, spread, intakes, are_lent };
+            Worker::made((switch, live), simulated, mailbox, seat)
         });
         // There is at least one.
         let mut leader = made.next().ok_or(RunError::Workers(0))?;
@@ -318,22 +306,10 @@ impl Worker {
         Ok(leader)
     }
 
-    fn made(
-        (switch, live): (Switch, LivePorts),
-        (simulated, are_lent): (bool, bool),
-        mailbox: Mailbox,
-        seat: Seat,
-    ) -> Worker {
+    fn made((switch, live): (Switch, LivePorts), simulated: bool, mailbox: Mailbox, seat: Seat) -> Worker {
         let streams = Streams::of(&live);
-        let packets = Packets {
-            pool: PacketPool::new(if are_lent { 0 } else { pool_size(live.len(), live.kept()) }),
-            received: Batch::with_limit(if simulated { 1 } else { MAX_BATCH }),
-            places: Vec::with_capacity(MAX_BATCH),
-            arrivals: Arrivals::default(),
-            leaving: Leaving::default(),
-            outgoing: Outgoing::default(),
-            are_lent,
-        };
+        let size = if seat.are_lent { 0 } else { pool_size(live.len(), live.kept()) };
+        let packets = Packets::of(PacketPool::new(size), if simulated { 1 } else { MAX_BATCH });
         Worker {
             switch,
             ports: live,
@@ -397,7 +373,7 @@ impl Worker {
 
     /// Listens to the switch. Only the last listener gets notices.
     pub fn notices(&mut self) -> Receiver<Notice> {
-        let places = if self.packets.are_lent { MAX_DRIVEN_NOTICES } else { MAX_NOTICES };
+        let places = if self.seat.are_lent { MAX_DRIVEN_NOTICES } else { MAX_NOTICES };
         let (sender, receiver) = sync_channel(places);
         self.listener.notices = Some(sender);
         receiver
@@ -510,7 +486,8 @@ impl Worker {
 
     /// Takes back the packets of frames that have left, from the ports that keep them until then.
     fn complete(&mut self) {
-        let Worker { ports, packets: Packets { pool, .. }, .. } = self;
+        let Worker { ports, packets, .. } = self;
+        let Packets { pool, .. } = &mut **packets;
         ports.iter_mut().filter(|live| live.keeps > 0).for_each(|live| live.port.complete(pool));
         schedulers::count_discarded(self);
     }
@@ -526,7 +503,8 @@ impl Worker {
             }
         }
         busy |= self.let_go_on();
-        let Worker { ports, packets: Packets { outgoing, .. }, .. } = self;
+        let Worker { ports, packets, .. } = self;
+        let Packets { outgoing, .. } = &mut **packets;
         outgoing.flush(ports);
         self.note_broken();
         self.bursts.left();
@@ -620,8 +598,10 @@ impl Worker {
         if live.ended {
             return false;
         }
-        self.packets.received.want_times(self.switch.reads_time());
-        match live.port.receive(&mut self.packets.received, &mut self.packets.pool) {
+        let Packets { received, pool, .. } = &mut *self.packets;
+        received.want_times(self.switch.reads_time());
+        received.set_limit(self.pace.allowed);
+        match live.port.receive(received, pool) {
             Ok(Received::More) => true,
             Ok(Received::Idle) => false,
             Ok(Received::End) => {
@@ -639,21 +619,22 @@ impl Worker {
     /// Switches the batch that came from a port.
     fn switch_batch(&mut self, at: usize, time_ns: u64) {
         schedulers::let_time_pass(self, time_ns);
-        let waited = self.switch.advance_to(time_ns);
-        self.dispatch(waited);
+        if !self.switch.advance_empty(time_ns) {
+            let waited = self.switch.advance_to(time_ns);
+            self.dispatch(waited);
+        }
         let from = self.ports[at].id;
         self.bursts.came(self.packets.received.packets());
         if self.simulated.is_none() {
-            let limit = match self.switch.forwarder.weights.are_heavy() {
+            self.pace.allowed = match self.switch.forwarder.weights.are_heavy() {
                 true => self.pace.next(self.switch.now_ns, self.packets.received.len()),
                 false => MAX_BATCH,
             };
-            self.packets.received.set_limit(limit);
         }
         let tells = self.listener.of_packets;
         let left_ns = self.simulated.flatten().unwrap_or(0).saturating_add(self.switch.now_ns());
-        let Worker { switch, ports, packets, simulated, .. } = self;
-        let Packets { pool, received, places, arrivals, leaving, outgoing, .. } = packets;
+        let Worker { switch, ports, packets, simulated, bursts: Bursts { arrivals, .. }, .. } = self;
+        let Packets { pool, received, places, leaving, outgoing } = &mut **packets;
         switch.hops = received.packets().first().map_or(0, |packet| packet.hops);
         leaving.hops = switch.hops;
         let times = match simulated.is_none() && (switch.reads_time() || tells) {
@@ -676,7 +657,7 @@ impl Worker {
 
     /// Switches the batch that came from a port, whose packets cannot be switched where they lie.
     fn switch_copies(&mut self, from: PortId) {
-        let Packets { received, arrivals, .. } = &self.packets;
+        let (Packets { received, .. }, arrivals) = (&*self.packets, &self.bursts.arrivals);
         let frames = received.packets().iter().enumerate();
         let frames = frames.map(|(number, packet)| (from, packet.data(), arrivals.time(number)));
         // The clock is where it has to be.
@@ -691,7 +672,7 @@ impl Worker {
             self.packets.received.packets().iter().map(|packet| packet.data().to_vec()).collect();
         self.packets.received.recycle(&mut self.packets.pool);
         for (number, frame) in frames.iter().enumerate() {
-            let came_ns = self.packets.arrivals.time(number);
+            let came_ns = self.bursts.arrivals.time(number);
             let (outcome, story) = self.switch.inject_one_traced((from, frame, came_ns), time_ns);
             self.tell(Notice::Story(Box::new(story)));
             self.dispatch(outcome);
@@ -711,7 +692,8 @@ impl Worker {
     fn dispatch(&mut self, outcome: Outcome) {
         for sent in &outcome.sent {
             let time_ns = self.simulated.flatten().unwrap_or(0).saturating_add(sent.time_ns);
-            let Worker { ports, packets: Packets { pool, outgoing, .. }, .. } = self;
+            let Worker { ports, packets, .. } = self;
+            let Packets { pool, outgoing, .. } = &mut **packets;
             outgoing.put(ports, pool, (sent.port, sent.service, sent.hops, &sent.bytes), time_ns);
         }
         self.hand_over();
@@ -729,7 +711,8 @@ impl Worker {
 
     /// Transmits what waits for ports, and counts what was refused.
     fn hand_over(&mut self) {
-        let Worker { ports, packets: Packets { pool, outgoing, .. }, .. } = self;
+        let Worker { ports, packets, .. } = self;
+        let Packets { pool, outgoing, .. } = &mut **packets;
         outgoing.transmit_all(ports, pool);
         for (port, bytes, reason) in self.packets.outgoing.refused.drain(..) {
             self.switch.ledger.counters.refused(port, bytes, reason);
@@ -739,6 +722,9 @@ impl Worker {
 
     /// Ends the ports that broke while they sent.
     fn note_broken(&mut self) {
+        if self.packets.outgoing.broken.is_empty() {
+            return;
+        }
         for (at, error) in std::mem::take(&mut self.packets.outgoing.broken) {
             self.fail(at, error);
         }

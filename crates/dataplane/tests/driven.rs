@@ -2,7 +2,9 @@
 
 mod wire;
 
-use millrace_dataplane::{Doorbell, EngineKind, PortId, Progress, Replica, Switch, SwitchConfig, Worker};
+use millrace_dataplane::{
+    Doorbell, EngineKind, PortId, Progress, Replica, Supplies, Switch, SwitchConfig, Worker,
+};
 use millrace_frames::{PacketPool, Region, SlotLayout};
 use millrace_pipeline::text;
 use std::sync::Arc;
@@ -42,32 +44,32 @@ fn packets_are_of_the_pool_that_is_lent_and_go_back_there() {
     let doorbell = Doorbell::new().unwrap();
     let mut worker = Worker::driven(switch, pairs, &doorbell.ringer()).unwrap();
     let layout = SlotLayout { size: 2112, ..SlotLayout::DEFAULT };
-    let mut pool = PacketPool::over(Region::new(8, layout).unwrap());
+    let mut supplies = Supplies::new(PacketPool::over(Region::new(8, layout).unwrap()));
     for (sender, mark) in senders.iter().zip(1..) {
         sender.send(vec![mark; 60]).unwrap();
     }
-    while worker.step(&mut pool) == Progress::Busy {}
+    while worker.step(&mut supplies) == Progress::Busy {}
     let came = receivers.iter().map(|receiver| receiver.try_iter().map(|frame| frame[0]).collect::<Vec<_>>());
     let mut came: Vec<Vec<u8>> = came.collect();
     came.iter_mut().for_each(|frames| frames.sort_unstable());
     assert_eq!(came, [vec![2, 3], vec![1, 3], vec![]]);
-    assert_eq!(pool.available(), 8);
+    assert_eq!(supplies.pool().available(), 8);
     // Without packets nothing comes in, and nothing of it is lost.
-    let mut none = PacketPool::over(Region::new(0, layout).unwrap());
+    let mut none = Supplies::new(PacketPool::over(Region::new(0, layout).unwrap()));
     senders[0].send(vec![5; 60]).unwrap();
     worker.step(&mut none);
     assert!(receivers[1].try_recv().is_err());
-    worker.step(&mut pool);
+    worker.step(&mut supplies);
     assert_eq!(receivers[1].try_recv().unwrap(), [5; 60]);
     // A step from some ports leaves others alone, and sends by any.
     for (sender, mark) in senders.iter().zip(6..) {
         sender.send(vec![mark; 60]).unwrap();
     }
-    assert_eq!(worker.step_from([2, 7].into_iter(), &mut pool), Progress::Busy);
+    assert_eq!(worker.step_from([2, 7].into_iter(), &mut supplies), Progress::Busy);
     let came = || receivers.iter().map(|receiver| receiver.try_iter().count()).collect::<Vec<_>>();
     assert_eq!(came(), [1, 1, 0]);
-    assert_eq!(worker.step_from([2].into_iter(), &mut pool), Progress::Idle);
+    assert_eq!(worker.step_from([2].into_iter(), &mut supplies), Progress::Idle);
     assert_eq!(came(), [0, 0, 0]);
-    assert_eq!(worker.step_from([1, 0].into_iter(), &mut pool), Progress::Busy);
-    assert_eq!((came(), pool.available()), (vec![1, 1, 0], 8));
+    assert_eq!(worker.step_from([1, 0].into_iter(), &mut supplies), Progress::Busy);
+    assert_eq!((came(), supplies.pool().available()), (vec![1, 1, 0], 8));
 }

@@ -12,6 +12,12 @@ pub fn ask_for<T>(value: &T) {
     (0..size_of::<T>()).step_by(LINE).for_each(|at| ask_for_line(start.wrapping_add(at)));
 }
 
+/// As [`ask_for`], of a value whose first cache line is all that is used.
+#[inline]
+pub fn ask_for_start<T>(value: &T) {
+    ask_for_line(std::ptr::from_ref(value));
+}
+
 /// Has the processor bring the cache line with that address, if there is memory.
 #[inline]
 pub(crate) fn ask_for_line<T>(address: *const T) {

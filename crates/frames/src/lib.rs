@@ -18,8 +18,9 @@ mod memory;
 mod packet;
 mod pool;
 mod region;
+mod stock;
 
-pub use ahead::ask_for;
+pub use ahead::{ask_for, ask_for_start};
 pub use burst::{Ahead, Burst, Footprint, Place, TAILROOM};
 pub use lender::Lender;
 pub use memory::{Memory, MemoryError};

@@ -6,6 +6,7 @@ use crate::ahead::ask_for_line;
 use crate::burst::{Burst, Place};
 use crate::packet::Packet;
 use crate::region::{MAX_REGION, Region, RegionError, SlotLayout, Slots};
+use crate::stock;
 use std::vec::Drain;
 
 /// Most packets in a batch.
@@ -82,14 +83,21 @@ impl PacketPool {
     }
 }
 
-/// Up to [`MAX_BATCH`] packets in order.
+/// Up to [`MAX_BATCH`] packets in order. Its memory is its thread's until the first packet comes, and after [`Batch::rest`] again.
 #[derive(Debug)]
 pub struct Batch {
-    /// With room for all from the beginning.
+    /// Without memory, or with room for [`MAX_BATCH`].
     packets: Vec<Packet>,
-    limit: usize,
+    /// How many it takes now: none without memory, so that whoever adds a packet looks at one number.
+    limit: u8,
+    /// How many it takes with memory.
+    wanted: u8,
+    /// The most that this may be set to.
+    most: u8,
     times_each: bool,
 }
+
+const _: () = assert!(MAX_BATCH <= u8::MAX as usize);
 
 impl Batch {
     /// An empty batch of at most [`MAX_BATCH`] packets.
@@ -99,8 +107,48 @@ impl Batch {
 
     /// An empty batch of at most `limit` packets, and never more than [`MAX_BATCH`].
     pub fn with_limit(limit: usize) -> Batch {
-        let limit = limit.min(MAX_BATCH);
-        Batch { packets: Vec::with_capacity(limit), limit, times_each: false }
+        let limit = limit.min(MAX_BATCH) as u8;
+        Batch { packets: Vec::new(), limit: 0, wanted: limit, most: limit, times_each: false }
+    }
+
+    /// Has no memory until it has packets again, if it has none now. Who hands packets on to thousands of batches in turn has the cache hold the
+    /// memory of those that have some.
+    #[inline]
+    pub fn rest(&mut self) {
+        if self.packets.is_empty() && self.packets.capacity() > 0 {
+            stock::put(std::mem::take(&mut self.packets));
+            self.limit = 0;
+        }
+    }
+
+    /// Has memory from now on, also without packets.
+    #[inline]
+    pub fn make_room(&mut self) {
+        if self.packets.capacity() == 0 {
+            self.find_memory();
+        }
+    }
+
+    /// Once a batch: it is no part of the code that adds one packet after the other.
+    #[cold]
+    #[inline(never)]
+    fn find_memory(&mut self) {
+        self.packets = stock::take();
+        self.limit = self.wanted;
+    }
+
+    /// Whether a batch that takes no packet as it is takes one with memory, which it has then.
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self) -> bool {
+        self.make_room();
+        !self.is_full()
+    }
+
+    /// Its memory has come or gone with that of another batch.
+    #[inline]
+    fn note_memory(&mut self) {
+        self.limit = if self.packets.capacity() > 0 { self.wanted } else { 0 };
     }
 
     /// Whether somebody looks at when each packet came, which costs a look at the clock for each where the device says nothing.
@@ -114,10 +162,11 @@ impl Batch {
         self.times_each
     }
 
-    /// Takes at most so many packets from now on, and never more than there was room for from the beginning. Those that are
-    /// there stay.
+    /// Takes at most so many packets from now on, and never more than was said at the beginning. Those that are there stay.
+    #[inline]
     pub fn set_limit(&mut self, limit: usize) {
-        self.limit = limit.min(MAX_BATCH).min(self.packets.capacity());
+        self.wanted = limit.min(self.most.into()) as u8;
+        self.note_memory();
     }
 
     /// The number of packets.
@@ -135,12 +184,12 @@ impl Batch {
     /// Whether no more fit.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.packets.len() >= self.limit
+        self.packets.len() >= usize::from(self.limit) && (self.packets.capacity() > 0 || self.wanted == 0)
     }
 
     /// How many more fit.
     pub fn room(&self) -> usize {
-        self.limit.saturating_sub(self.packets.len())
+        usize::from(self.wanted).saturating_sub(self.packets.len())
     }
 
     /// Adds a packet at the end, and shows it there. What is still to be changed of it is best changed there: a packet that
@@ -150,7 +199,7 @@ impl Batch {
     /// Gives the packet back when the batch is full.
     #[inline]
     pub fn push(&mut self, packet: Packet) -> Result<&mut Packet, Packet> {
-        if self.is_full() {
+        if self.packets.len() >= usize::from(self.limit) && !self.begin() {
             return Err(packet);
         }
         Ok(self.append(packet))
@@ -159,21 +208,21 @@ impl Batch {
     /// Adds an empty packet of a pool at the end, to be filled there; none when the batch is full or the pool empty.
     #[inline]
     pub fn add(&mut self, pool: &mut PacketPool) -> Option<&mut Packet> {
-        if self.is_full() {
+        if self.packets.len() >= usize::from(self.limit) && !self.begin() {
             return None;
         }
         let packet = pool.take()?;
         Some(self.append(packet))
     }
 
-    /// Writes a packet after the others, which are fewer than the limit. [`Vec::push`] would put it elsewhere first, as it may
-    /// have to make room.
+    /// Writes a packet after the others, which are fewer than the limit. [`Vec::push`] would put it elsewhere first, as it
+    /// may have to make room.
     #[inline]
     fn append(&mut self, packet: Packet) -> &mut Packet {
         let at = self.packets.len();
-        debug_assert!(at < self.limit);
-        // SAFETY: there are fewer packets than the limit, for which there was room from the beginning and is still: no packet
-        // takes any of it away. The packet at that place is written before it counts as one.
+        debug_assert!(at < usize::from(self.limit) && self.packets.capacity() >= MAX_BATCH);
+        // SAFETY: there are fewer packets than the limit, which is 0 without memory, and memory has room for as many as any limit says.
+        // The packet at that place is written before it counts as one.
         unsafe {
             let place = self.packets.as_mut_ptr().add(at);
             place.write(packet);
@@ -251,12 +300,11 @@ impl Batch {
     /// fewer. The packets are not moved: the batches exchange their memory.
     #[inline]
     pub fn take_all(&mut self, other: &mut Batch) -> bool {
-        // Each limit stays within the room that its batch has then.
-        let can = self.packets.is_empty()
-            && self.limit >= other.packets.len()
-            && self.packets.capacity() == other.packets.capacity();
+        let can = self.packets.is_empty() && usize::from(self.wanted) >= other.packets.len();
         if can {
             std::mem::swap(&mut self.packets, &mut other.packets);
+            self.note_memory();
+            other.note_memory();
         }
         can
     }
@@ -278,9 +326,10 @@ impl Batch {
         if order.is_sorted() && self.take_all(other) {
             return true;
         }
-        if !self.packets.is_empty() || self.limit < count {
+        if !self.packets.is_empty() || usize::from(self.wanted) < count {
             return false;
         }
+        self.make_room();
         let (from, to) = (other.packets.as_ptr(), self.packets.as_mut_ptr());
         // SAFETY: the numbers are those of the packets, each once, so that each packet is moved once, and there is room for as many as
         // the limit says. Nothing here panics between the first and the last.
@@ -496,13 +545,34 @@ mod tests {
         assert_eq!((batch.len(), other.packets()[0].data(), other.packets()[1].data()), {
             (0, &b"first"[..], &b"second"[..])
         });
-        // One that takes fewer, or had less room from the beginning, keeps what it has.
+        // One that takes fewer keeps what it has.
         batch.set_limit(1);
-        assert!(!batch.take_all(&mut other) && !Batch::with_limit(8).take_all(&mut other));
+        assert!(!batch.take_all(&mut other) && !Batch::with_limit(1).take_all(&mut other));
         batch.set_limit(2);
         assert!(batch.take_all(&mut other) && batch.is_full() && other.is_empty());
         batch.recycle(&mut pool);
         assert_eq!(pool.available(), 4);
+    }
+
+    #[test]
+    fn a_batch_has_memory_while_it_has_packets() {
+        let (mut pool, mut batch) = pool_and_batch(&[b"first"]);
+        batch.rest();
+        assert_eq!(batch.packets()[0].data(), b"first");
+        let memory = batch.packets.as_ptr();
+        batch.recycle(&mut pool);
+        assert_eq!(batch.packets.as_ptr(), memory);
+        batch.rest();
+        assert_eq!(batch.packets.capacity(), 0);
+        // The next one has what was given back last.
+        let mut other = Batch::with_limit(1);
+        other.add(&mut pool).unwrap();
+        assert_eq!((other.packets.as_ptr(), other.is_full()), (memory, true));
+        // What a batch takes over leaves the other one without.
+        assert!(batch.take_all(&mut other));
+        assert_eq!((batch.packets.as_ptr(), other.packets.capacity()), (memory, 0));
+        other.make_room();
+        assert!(other.packets.capacity() >= MAX_BATCH && other.is_empty());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! How large bursts are, and how long packets take.
 
+use super::arrivals::Arrivals;
 use crate::histogram::Histogram;
 use millrace_drivers::wall_clock_ns;
 use millrace_frames::Packet;
@@ -14,7 +15,9 @@ pub(super) struct Bursts {
     pub(super) sizes: Histogram,
     /// From when the first packet of a burst arrived until the burst was on its way out, in nanoseconds, of one burst in
     /// [`SAMPLED`].
-    pub(super) latency: Histogram,
+    pub(super) latency: Box<Histogram>,
+    /// When the packets of the burst came.
+    pub(super) arrivals: Arrivals,
     until_sample: u32,
     /// When the first packet of a burst that is timed arrived.
     arrived_ns: Option<u64>,
@@ -26,7 +29,8 @@ impl Bursts {
     pub(super) fn new(is_real: bool) -> Bursts {
         Bursts {
             sizes: Histogram::default(),
-            latency: Histogram::default(),
+            latency: Box::default(),
+            arrivals: Arrivals::default(),
             until_sample: 0,
             arrived_ns: None,
             is_real,

@@ -12,13 +12,15 @@ const LISTED: PortId = 1 << 10;
 /// No port has the number.
 const NONE: u16 = u16::MAX;
 
+#[repr(C, align(64))]
 pub(crate) struct LivePort {
-    pub(crate) id: PortId,
+    /// What each batch needs comes first: a cache line.
     pub(crate) port: Box<dyn QueuePair>,
+    pub(crate) sending: Batch,
+    pub(crate) id: PortId,
     pub(super) ended: bool,
     /// Frames carry times by which they are to be ordered ([`TimeSource::Stamped`]).
     pub(super) is_stamped: bool,
-    pub(crate) sending: Batch,
     /// The number of the device's queue pair; none: the port is reached through another worker's.
     pub(super) queue: Option<usize>,
     /// What leaves by the port goes here: to the first queue pair of a worker that has several.

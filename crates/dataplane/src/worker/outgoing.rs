@@ -103,6 +103,7 @@ impl Outgoing {
         let reason = if live.port.is_link_down() { DropReason::LinkDown } else { DropReason::TxRefused };
         self.refused.extend(live.sending.packets().iter().map(|packet| (live.id, packet.len(), reason)));
         live.sending.recycle(pool);
+        live.sending.rest();
         if let Err(error) = result {
             self.broken.push((at, error));
         }

@@ -10,6 +10,8 @@ use millrace_frames::MAX_BATCH;
 /// The sizes of bursts, as the time that they take allows.
 #[derive(Debug)]
 pub(super) struct Pace {
+    /// How many packets the next burst may have.
+    pub(super) allowed: usize,
     limit: usize,
     /// When the last burst came, and how many packets it had.
     last: Option<(u64, usize)>,
@@ -17,7 +19,7 @@ pub(super) struct Pace {
 
 impl Default for Pace {
     fn default() -> Pace {
-        Pace { limit: MAX_BATCH, last: None }
+        Pace { allowed: MAX_BATCH, limit: MAX_BATCH, last: None }
     }
 }
 

@@ -115,7 +115,7 @@ fn check(worker: &Worker, id: PortId, pairs: &[Box<dyn QueuePair>]) -> Result<()
 /// Has packets enough for one more queue pair, which keeps so many.
 pub(super) fn make_room(worker: &mut Worker, kept: usize) -> Result<(), PortsError> {
     let wanted = pool_size(worker.ports.len() + 1, worker.ports.kept().saturating_add(kept));
-    if worker.packets.pool.limit() < wanted && !worker.packets.are_lent {
+    if worker.packets.pool.limit() < wanted && !worker.seat.are_lent {
         // Between two rounds all packets are back, but those that a driver keeps: their memory goes with the last of them.
         worker.packets.pool = PacketPool::try_new(wanted).map_err(|_| PortsError::NoMemory)?;
     }

@@ -202,7 +202,7 @@ impl Report {
                 .map(|(site, count)| (site.clone(), count))
                 .collect(),
             queues: QueueReports { plain: switch.traffic.queues.report().collect(), planned: Vec::new() },
-            bursts: BurstReport { sizes: worker.bursts.sizes, latency: worker.bursts.latency },
+            bursts: BurstReport { sizes: worker.bursts.sizes, latency: *worker.bursts.latency },
             workers: vec![WorkerReport::of(worker)],
             mode: switch.mode(),
         }

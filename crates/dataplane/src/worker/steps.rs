@@ -6,17 +6,22 @@
 //!           nothing to do?          -> wait for the doorbell, for packets, for the earliest `until_due`
 //! ```
 //!
-//! One thread may so run hundreds of switches. They have no packets of their own: whoever drives them lends them its pool for each step, to
-//! which packets go back that end in them, and of which copies are. Requests, hot swaps, reports and captures go through [`super::Control`] as for any worker.
+//! One thread may so run hundreds of switches. They have no packets of their own: whoever drives them lends them its [`Supplies`] for each step:
+//! a pool, to which packets go back that end in them, and of which copies are, and room for a batch on its way. Requests, hot swaps, reports and
+//! captures go through [`super::Control`] as for any worker.
 
+use super::supplies::Supplies;
 use super::waker::Ringer;
 use super::{Mailbox, RunError, Spread, Summary, Worker, mailbox, waiting};
 use crate::PortId;
 use crate::switch::Switch;
 use millrace_drivers::QueuePair;
-use millrace_frames::PacketPool;
+use millrace_frames::ask_for_start;
 use std::mem::swap;
 use std::time::Duration;
+
+/// Ports of a worker whose memory is asked for before a step.
+const ASKED: usize = 4;
 
 /// What a step of a worker found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,40 +59,47 @@ impl Worker {
         self.mailbox.was_called()
     }
 
-    /// Answers requests that have come, at most so many, with packets of that pool; whether there may be more.
-    pub fn answer(&mut self, most: usize, pool: &mut PacketPool) -> bool {
-        swap(&mut self.packets.pool, pool);
+    /// Answers requests that have come, at most so many, with packets of these supplies; whether there may be more.
+    pub fn answer(&mut self, most: usize, supplies: &mut Supplies) -> bool {
+        swap(&mut self.packets, &mut supplies.0);
         let more = mailbox::take_some(self, most);
-        swap(&mut self.packets.pool, pool);
+        swap(&mut self.packets, &mut supplies.0);
         more
     }
 
-    /// Takes a batch from each port, with packets of that pool.
+    /// Takes a batch from each port, with packets of these supplies.
     #[inline]
-    pub fn step(&mut self, pool: &mut PacketPool) -> Progress {
-        self.step_with(pool, Worker::round)
+    pub fn step(&mut self, supplies: &mut Supplies) -> Progress {
+        self.step_with(supplies, Worker::round)
     }
 
     /// As [`Worker::step`], from these ports alone, where the others have nothing to do either. Who drives hundreds of workers knows where packets
     /// have come, and what is looked at in vain would have to be brought into the cache.
     #[inline]
-    pub fn step_from(&mut self, ports: impl Iterator<Item = PortId>, pool: &mut PacketPool) -> Progress {
+    pub fn step_from(&mut self, ports: impl Iterator<Item = PortId>, supplies: &mut Supplies) -> Progress {
         let needs_all = self.ports.any_keeps() || self.streams.any || !self.seat.intakes.are_alike();
         match needs_all {
-            true => self.step(pool),
-            false => self.step_with(pool, |worker| worker.short_round(ports)),
+            true => self.step(supplies),
+            false => self.step_with(supplies, |worker| worker.short_round(ports)),
         }
     }
 
     #[inline]
-    fn step_with(&mut self, pool: &mut PacketPool, round: impl FnOnce(&mut Worker) -> bool) -> Progress {
+    fn step_with(&mut self, supplies: &mut Supplies, round: impl FnOnce(&mut Worker) -> bool) -> Progress {
         if self.mailbox.is_paused() || self.mailbox.control().is_to_stop() {
             return Progress::Paused;
         }
-        swap(&mut self.packets.pool, pool);
+        swap(&mut self.packets, &mut supplies.0);
         let busy = round(self);
-        swap(&mut self.packets.pool, pool);
+        swap(&mut self.packets, &mut supplies.0);
         if busy { Progress::Busy } else { Progress::Idle }
+    }
+
+    /// Has the processor bring what else a step of it uses: it is in the cache itself, and steps soon.
+    #[inline]
+    pub fn ask_ahead(&self) {
+        self.ports.iter().take(ASKED).for_each(ask_for_start);
+        self.switch.ledger.counters.ask_ahead(ASKED);
     }
 
     /// Whether packets wait in it for nothing but its next step.

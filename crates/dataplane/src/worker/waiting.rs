@@ -115,7 +115,9 @@ pub(super) fn wait(worker: &mut Worker) {
 /// How long no packet that waits in the worker may go on; none: none waits.
 pub(super) fn until_due(worker: &Worker) -> Option<Duration> {
     let next = worker.switch.next_departure_ns();
-    let next = next.into_iter().chain(schedulers::wake_ns(&worker.ports)).min();
+    // The memory of ports is not looked at in vain.
+    let wakes = worker.ports.any_keeps().then(|| schedulers::wake_ns(&worker.ports)).flatten();
+    let next = next.into_iter().chain(wakes).min();
     let due = next.map(|next| Duration::from_nanos(next.saturating_sub(worker.switch.now_ns())));
     links::or_until_free(&worker.switch, due)
 }
