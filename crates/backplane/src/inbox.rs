@@ -23,6 +23,7 @@ pub(crate) struct Queue {
     /// The first batch, empty only if there is no other.
     head: Batch,
     /// Those after it. Mostly there are none, and an inbox is no longer than it has to be.
+    #[allow(clippy::box_collection, reason = "a pointer, so that a queue is in one cache line")]
     others: Option<Box<VecDeque<Batch>>>,
     count: usize,
 }
