@@ -27,6 +27,18 @@ pub struct Loaded {
 /// # Errors
 /// Everything that does not fit, at most [`MAX_REFUSALS`] of it; then the switch is as it was.
 pub fn load(switch: &mut Switch, text: &str) -> Result<Loaded, Vec<Refusal>> {
+    load_if(switch, text, |_| Ok(()))
+}
+
+/// As [`load`], where somebody else has to hold the multicast groups and clone sessions of the switch, too: `holds` says why not.
+///
+/// # Errors
+/// As there.
+pub fn load_if(
+    switch: &mut Switch,
+    text: &str,
+    holds: impl FnOnce(&Switch) -> Result<(), String>,
+) -> Result<Loaded, Vec<Refusal>> {
     let handle = switch.state().handle();
     let tables = &mut *handle.lock();
     switch.note(tables);
@@ -34,6 +46,10 @@ pub fn load(switch: &mut Switch, text: &str) -> Result<Loaded, Vec<Refusal>> {
         true => runtime_json::load(switch, tables, text),
         false => load_commands(switch, tables, text),
     };
+    let loaded = loaded.and_then(|loaded| match holds(switch) {
+        Ok(()) => Ok(loaded),
+        Err(why) => Err(vec![Refusal::new(0..0, why)]),
+    });
     match loaded {
         Ok(loaded) => {
             switch.keep(tables);

@@ -95,14 +95,13 @@ impl Graph {
     /// A block cannot be made.
     pub fn new(node: &NodeFile, load: Load<'_>) -> Result<Graph, GraphError> {
         let (places, memories) = memories(node)?;
-        let programs = Programs::of(node, (Bus::Axi4Lite, Target::default()), load)
-            .map_err(|why| GraphError { block: why.block, why: why.why })?;
+        let of_hardware = |why: NoHardware| GraphError { block: why.block, why: why.why };
+        let programs = Programs::of(node, (Bus::Axi4Lite, Target::default()), load).map_err(of_hardware)?;
         let mut blocks = Vec::new();
         for (number, spec) in node.blocks.iter().enumerate() {
             let made = Block::new(spec, programs.get(number).is_some(), &places, load);
             blocks.push(made.map_err(|why| GraphError { block: spec.name.clone(), why: why.to_string() })?);
         }
-        let of_hardware = |why: NoHardware| GraphError { block: why.block, why: why.why };
         let mut fars = Vec::new();
         for top in Top::all(node, &programs, Bus::Axi4Lite).map_err(of_hardware)? {
             let failed = |why| GraphError { block: node.blocks[top.blocks[0]].name.clone(), why };

@@ -153,6 +153,18 @@ fn a_program_in_hardware_keeps_the_facts_of_frames() {
     assert_eq!(classes, [2, 7]);
 }
 
+/// More groups than a device holds: neither they nor what was written with them are there.
+#[test]
+fn commands_that_a_device_does_not_hold_change_nothing() {
+    let (file, mut graph) = between_software("hardware", "again");
+    let program = file.block("program").unwrap();
+    let before = graph.command(program, "mc_dump\n").unwrap();
+    let why = graph.command(program, "mc_mgrp_create 63\nmc_mgrp_create 64\n").unwrap_err().to_string();
+    assert!(why.contains("multicast group 64 is not from 1 to 63 (limit GROUPS)"), "{why}");
+    assert_eq!(graph.command(program, "mc_dump\n").unwrap(), before);
+    assert!(graph.command(program, "mc_mgrp_create 63\n").is_ok());
+}
+
 /// Commands for a program, also in hardware: tables change while the node runs, what frames have counted is shown, and what is refused
 /// leaves all as it was.
 #[test]
@@ -184,6 +196,7 @@ fn commands_change_the_tables_of_a_program() {
     };
     let software = run("software");
     assert_eq!(software, run("hardware"));
+    assert_eq!(software, run("hardware\"\nsoftware = [\"outputs\"] # \""));
     let (first, second, third, said, none) = software;
     assert_eq!((first, second, third), ([vec![2], vec![7]], [vec![6], vec![3]], [vec![7], vec![6]]));
     assert!(said[1].as_ref().is_err_and(|why| why.starts_with("2: ")), "{said:?}");

@@ -9,7 +9,7 @@ use crate::model::ProgramSpec;
 use crate::split::{LinkCounts, SplitEngine};
 use millrace_commands::Refusal;
 use millrace_compile::{Options, Source, Standard, check};
-use millrace_control::entries::load;
+use millrace_control::entries::{load, load_if};
 use millrace_dataplane::{EngineKind, Switch, SwitchConfig};
 use millrace_pipeline::Program as Ir;
 use std::fmt;
@@ -166,7 +166,7 @@ impl Program {
     /// # Errors
     /// The first that is refused, with its line.
     pub fn command(&mut self, text: &str) -> Result<String, NoProgram> {
-        command(&mut self.switch, text)
+        command(&mut self.switch, text, |_| Ok(()))
     }
 
     /// The switch, for its tables and counters.
@@ -209,12 +209,16 @@ pub(crate) fn load_entries(switch: &mut Switch, path: &Path, text: &str) -> Resu
     Ok(())
 }
 
-/// Runs commands on the program of a block, all or none; gives what they show.
+/// Runs commands on the program of a block, all or none; gives what they show. `holds` is asked whether a device has room for its groups.
 ///
 /// # Errors
 /// The first that is refused, with its line.
-pub(crate) fn command(switch: &mut Switch, text: &str) -> Result<String, NoProgram> {
-    match load(switch, text) {
+pub(crate) fn command(
+    switch: &mut Switch,
+    text: &str,
+    holds: impl FnOnce(&Switch) -> Result<(), String>,
+) -> Result<String, NoProgram> {
+    match load_if(switch, text, holds) {
         Ok(loaded) => Ok(loaded.text),
         Err(refused) => Err(NoProgram(refused.first().map_or(String::new(), |first| first_of(first, text)))),
     }

@@ -28,5 +28,5 @@ mod wires;
 pub use device::{HardwareDevice, MappedDevice};
 pub(crate) use driver::no_program;
 pub(crate) use far::Far;
-pub use programs::{BadProgram, Part, Programs};
-pub use top::{NoHardware, Top};
+pub use programs::{NoHardware, Part, Programs};
+pub use top::Top;

@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 /// Frames that each input of a program holds.
 const SLOTS: u32 = 16;
+
 /// The programs of a node that are in hardware.
 #[derive(Debug, Default)]
 pub struct Programs {
@@ -47,22 +48,22 @@ pub struct Part {
     places: Vec<(ProfileId, u64)>,
 }
 
-/// Why there is none: which block, and why.
+/// Why a node has no design, or no program for it: which block, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadProgram {
+pub struct NoHardware {
     /// The name of the block.
     pub block: String,
     /// Why.
     pub why: String,
 }
 
-impl fmt::Display for BadProgram {
+impl fmt::Display for NoHardware {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "block `{}`: {}", self.block, self.why)
     }
 }
 
-impl std::error::Error for BadProgram {}
+impl std::error::Error for NoHardware {}
 
 impl fmt::Debug for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,7 +76,7 @@ impl Programs {
     ///
     /// # Errors
     /// A file cannot be read, or what is in it is wrong.
-    pub fn of(node: &NodeFile, (bus, target): (Bus, Target), load: Load<'_>) -> Result<Programs, BadProgram> {
+    pub fn of(node: &NodeFile, (bus, target): (Bus, Target), load: Load<'_>) -> Result<Programs, NoHardware> {
         let mut programs = Programs::default();
         let mut left = BTreeMap::new();
         for (number, block) in node.blocks.iter().enumerate() {
@@ -98,7 +99,7 @@ impl Programs {
             let alone = programs.alone.len();
             for (number, spec) in &left {
                 let block = &node.blocks[*number];
-                let failed = |why: NoProgram| BadProgram { block: block.name.clone(), why: why.to_string() };
+                let failed = |why: NoProgram| NoHardware { block: block.name.clone(), why: why.to_string() };
                 let options =
                     Options { period_ps: period(node, block.function), target, ..Options::default() };
                 if programs.parts.get(number).is_some_and(|part| part.live == live[*number]) {

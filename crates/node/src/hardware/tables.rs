@@ -39,19 +39,19 @@ impl<A: RegisterAccess<Error: Display>> Tables<A> {
         let (switch, mut driver) = (part.switch().map_err(failed)?, part.device().driver());
         let groups = switch.replication();
         driver.set_replication(&device_groups(groups), &device_sessions(groups)).map_err(failed)?;
+        if !was_reset {
+            driver.forget();
+        }
         let of_file = part.owner();
         let is_held = registers.read_word(owner.0, owner.1).map_err(failed)? == number(of_file);
         match is_held {
-            // What the driver would write is there.
+            // What the driver would write, all of it, is there: the bank that frames meet follows from that.
             true => drop(
                 driver.update(switch.state(), &mut Nowhere).map_err(|DriverError::Full(why)| failed(why))?,
             ),
             false => {
                 // Who stops in between leaves a device that holds no entries of anybody.
                 registers.write_word(owner.0, owner.1, &number(0)).map_err(failed)?;
-                if !was_reset {
-                    driver.forget();
-                }
                 driver.update(switch.state(), &mut registers).map_err(failed)?;
                 registers.write_word(owner.0, owner.1, &number(of_file)).map_err(failed)?;
             }
@@ -73,9 +73,13 @@ impl<A: RegisterAccess<Error: Display>> Tables<A> {
         let mut effects = Effects::default();
         let mut objects = Objects { state: self.switch.state_mut(), now_ns, effects: &mut effects };
         self.driver.read_back(&mut objects, &mut self.registers, &|| now_ns).map_err(failed)?;
-        let said = command(&mut self.switch, text).map_err(failed)?;
-        let groups = self.switch.replication();
-        self.driver.set_replication(&device_groups(groups), &device_sessions(groups)).map_err(failed)?;
+        let driver = &mut self.driver;
+        let holds = |switch: &Switch| {
+            let groups = switch.replication();
+            let held = driver.set_replication(&device_groups(groups), &device_sessions(groups));
+            held.map_err(|why| why.to_string())
+        };
+        let said = command(&mut self.switch, text, holds).map_err(failed)?;
         // Who starts again has the entries of the file.
         if self.of_file != 0 {
             self.registers.write_word(self.owner.0, self.owner.1, &number(0)).map_err(failed)?;

@@ -3,7 +3,7 @@
 use super::control::{Reached, with_registers};
 use super::mac::mac;
 use super::modules::{demultiplexer, merge, parts, scheduler, selector, shape, tcam, tcam_ports};
-use super::programs::{Part, Programs};
+use super::programs::{NoHardware, Part, Programs};
 use super::queue::queue;
 use crate::blocks::{MAC_ERRORS, registers};
 use crate::model::*;
@@ -11,7 +11,6 @@ use millrace_netlist::blocks::fifo;
 use millrace_netlist::*;
 use millrace_rtl::map::{Bus, RegisterMap, Step};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 /// Most bytes of a queue in hardware: its memory is part of the design.
@@ -52,23 +51,6 @@ pub struct Top {
     /// The blocks that are programs: `BLOCK.` begins the names of the ports of the bus of each.
     pub programs: Vec<Arc<Part>>,
 }
-
-/// Why a node has no design: which block, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoHardware {
-    /// The name of the block.
-    pub block: String,
-    /// Why.
-    pub why: String,
-}
-
-impl fmt::Display for NoHardware {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "block `{}`: {}", self.block, self.why)
-    }
-}
-
-impl std::error::Error for NoHardware {}
 
 /// Whether a block is part of the design.
 fn is_part(node: &NodeFile, block: usize, programs: &Programs) -> bool {
