@@ -4,24 +4,13 @@ use millrace_control::entries::load;
 use millrace_dataplane::{Switch, SwitchConfig, device_groups, device_sessions};
 use millrace_netlist::{SignalId, Simulator};
 use millrace_node::blocks::compile;
+use millrace_pipeline::arbitrary::Rng;
 use millrace_rtl::device::Bench;
 use millrace_rtl::{Device, DeviceOptions, Hardware, Options};
 use std::path::Path;
 use std::sync::Arc;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/p4");
-
-/// Numbers of Marsaglia's generator.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
 
 /// The device of a program, with its entries.
 fn device(name: &str) -> Bench {
@@ -67,10 +56,10 @@ impl Stream {
 
 /// Frames of a few lengths at both ports, each with a number in its last bytes that is what goes with it, too; pauses of who sends and who
 /// takes by `pauses` of eight. Gives how many have left.
-fn run(program: &str, seed: u64, pauses: u64) -> usize {
+fn run(program: &str, seed: u64, pauses: usize) -> usize {
     let mut device = device(program);
     let sim = device.simulator();
-    let mut numbers = Numbers(seed);
+    let mut rng = Rng::new(seed);
     let mut inputs = [0, 1].map(|port| Stream::new(sim, &format!("rx{port}")));
     let mut outputs = [0, 1].map(|port| Stream::new(sim, &format!("tx{port}")));
     let busy = sim.output("busy").unwrap();
@@ -78,9 +67,9 @@ fn run(program: &str, seed: u64, pauses: u64) -> usize {
     let mut cycles = 0;
     while idle < 300 {
         for input in &mut inputs {
-            if input.bytes.is_empty() && next < 400 && numbers.below(8) >= pauses {
-                let length = [8, 9, 16, 24, 60, 61, 64, 130][numbers.below(8) as usize];
-                input.bytes = (0..length).map(|_| numbers.below(4) as u8).collect();
+            if input.bytes.is_empty() && next < 400 && rng.below(8) >= pauses {
+                let length = [8, 9, 16, 24, 60, 61, 64, 130][rng.below(8)];
+                input.bytes = (0..length).map(|_| rng.below(4) as u8).collect();
                 next += 1;
                 input.bytes[length - 2..].copy_from_slice(&next.to_be_bytes());
                 (input.at, input.user) = (0, next.into());
@@ -96,7 +85,7 @@ fn run(program: &str, seed: u64, pauses: u64) -> usize {
             sim.set_u64(valid, u64::from(!beat.is_empty()));
         }
         for output in &outputs {
-            let takes = numbers.below(8) >= pauses;
+            let takes = rng.below(8) >= pauses;
             sim.set_u64(output.signals[5], takes.into());
         }
         for output in &mut outputs {

@@ -73,8 +73,8 @@ impl Messages {
         bits.into_iter().flat_map(Bits::limbs).for_each(|limb| self.add(&[limb]));
     }
 
-    /// The next message is whole; false: there is no room for it. Once there is none, nothing has room until all are taken: so what
-    /// is kept does not depend on who has collected it.
+    /// The next message is whole; false: there is no room for it. Once one message has found none, no other has room until all are taken, so
+    /// interpreter, compiled code and hardware keep the same messages.
     #[inline]
     pub(crate) fn end(&mut self) -> bool {
         let words = std::mem::take(&mut self.next);

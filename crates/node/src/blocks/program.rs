@@ -7,9 +7,8 @@ use crate::interface::Item;
 use crate::limits::MAX_FRAME;
 use crate::model::ProgramSpec;
 use crate::split::{LinkCounts, SplitEngine};
-use millrace_commands::Refusal;
 use millrace_compile::{Options, Source, Standard, check};
-use millrace_control::entries::{load, load_if};
+use millrace_control::entries::load_if;
 use millrace_dataplane::{EngineKind, Switch, SwitchConfig};
 use millrace_pipeline::Program as Ir;
 use std::fmt;
@@ -202,11 +201,8 @@ impl Program {
 /// # Errors
 /// One is refused.
 pub(crate) fn load_entries(switch: &mut Switch, path: &Path, text: &str) -> Result<(), NoProgram> {
-    load(switch, text).map_err(|refusals| {
-        let first = refusals.first().map_or(String::new(), |first| first_of(first, text));
-        NoProgram(format!("{}:{first}", path.display()))
-    })?;
-    Ok(())
+    let loaded = command(switch, text, |_| Ok(()));
+    loaded.map(|_| ()).map_err(|why| NoProgram(format!("{}:{why}", path.display())))
 }
 
 /// Runs commands on the program of a block, all or none; gives what they show. `holds` is asked whether a device has room for its groups.
@@ -218,14 +214,11 @@ pub(crate) fn command(
     text: &str,
     holds: impl FnOnce(&Switch) -> Result<(), String>,
 ) -> Result<String, NoProgram> {
-    match load_if(switch, text, holds) {
-        Ok(loaded) => Ok(loaded.text),
-        Err(refused) => Err(NoProgram(refused.first().map_or(String::new(), |first| first_of(first, text)))),
-    }
-}
-
-fn first_of(refusal: &Refusal, text: &str) -> String {
-    format!("{}: {}", refusal.line(text), refusal.message)
+    let loaded = load_if(switch, text, holds).map_err(|refused| {
+        let first = refused.first();
+        NoProgram(first.map_or(String::new(), |first| format!("{}: {}", first.line(text), first.message)))
+    })?;
+    Ok(loaded.text)
 }
 
 /// Compiles the source of a block.

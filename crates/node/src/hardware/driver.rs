@@ -13,8 +13,8 @@ use millrace_rtl::map::{RegisterAccess, RegisterDevice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-/// The first word of what a program has dropped: its device counts that.
-const DROPPED: u32 = 4;
+/// The register whose number the device of a program has.
+const DROPPED: &str = "dropped";
 
 /// The blocks of a design, as software has set them.
 pub(super) struct Driver<A> {
@@ -336,9 +336,6 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
             (_, Some(Setting::Mac { promiscuous, .. })) if word == 1 => {
                 Ok(Found::Word(u32::from(*promiscuous)))
             }
-            (Kind::P4(_), _) if word / 2 == DROPPED / 2 => {
-                self.programs.get_mut(&block).map_or(Ok(0), Tables::dropped).map(Found::Number)
-            }
             (_, Some(Setting::Tcam(_))) if word < 2 => self.get(&format!("{name}.misses")).map(Found::Number),
             (_, Some(Setting::Tcam(lookup))) => {
                 let at = word.wrapping_sub(ENTRY_START);
@@ -358,6 +355,11 @@ impl<A: RegisterAccess<Error: Display>> Driver<A> {
             // What others count has the names of the registers.
             (kind, _) => {
                 let of = registers(kind).into_iter().find(|of| (of.word..of.word + of.words).contains(&word));
+                if let (Some(program), Some(DROPPED)) =
+                    (self.programs.get_mut(&block), of.as_ref().map(|of| of.name.as_str()))
+                {
+                    return program.dropped().map(Found::Number);
+                }
                 match of.filter(|of| self.device.map().find(&format!("{name}.{}", of.name)).is_some()) {
                     Some(of) => {
                         let number = self.get(&format!("{name}.{}", of.name))?;

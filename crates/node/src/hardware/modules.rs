@@ -108,9 +108,9 @@ pub(super) fn length_of(
     length
 }
 
-/// Frames of several streams `s0`..., one after the other, to `m`: after a frame of one stream those after it are asked first, so none waits
-/// for more than a frame of each other. A beat that is offered stays until it is taken, also if
-/// another stream has one meanwhile: a TCAM looks at a frame before it takes it.
+/// Frames of several streams `s0`..., one after the other, to `m`: after a frame of one stream the next ones are asked first, so none waits
+/// for more than a frame of each other one. A beat that is offered stays until it is taken, also if another stream has one meanwhile: a TCAM
+/// looks at a frame before it takes it.
 pub(super) fn merge(design: &mut Design, inputs: u32) -> ModuleId {
     let name = format!("merge_{inputs}");
     if let Some(known) = design.module_named(&name) {

@@ -25,6 +25,10 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+/// The names of the streams of a device, and of a program in a design.
+const OF_DEVICE: [&str; 2] = ["rx", "tx"];
+pub(super) const OF_PROGRAM: [&str; 2] = ["s", "m"];
+
 /// Frames that each input of a program holds.
 const SLOTS: u32 = 16;
 
@@ -241,11 +245,13 @@ impl Part {
             counter(&mut m, name, events);
         }
         let made = design.modules[inner].clone();
-        for port in made.inputs.values().filter(|port| !is_stream(&port.name)) {
+        for port in made.inputs.values().filter(|port| !is_stream(&port.name, OF_DEVICE)) {
             let value = m.input(&port.name, port.width);
             m.connect(device, &port.name, value);
         }
-        for port in made.outputs.values().filter(|port| !is_stream(&port.name) && !is_told(&port.name)) {
+        for port in
+            made.outputs.values().filter(|port| !is_stream(&port.name, OF_DEVICE) && !is_told(&port.name))
+        {
             let value = m.output_of(device, &port.name);
             m.output(&port.name, value);
         }
@@ -272,10 +278,10 @@ fn device_options(spec: &ProgramSpec, live: Live, bus: Bus) -> DeviceOptions {
     }
 }
 
-/// Whether a port of a device is a signal of a stream.
-fn is_stream(name: &str) -> bool {
-    let port = name.strip_prefix("rx").or_else(|| name.strip_prefix("tx"));
-    port.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+/// Whether a port is a signal of a stream whose name is one of these with a number, such as `rx0`.
+pub(super) fn is_stream(port: &str, names: [&str; 2]) -> bool {
+    let number = names.iter().find_map(|name| port.strip_prefix(name));
+    number.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// Whether it is for tests of devices.

@@ -9,6 +9,7 @@ use crate::blocks::MAC_ERRORS;
 use crate::limits::{MAX_FRAME, MAX_OCTETS};
 use crate::model::{MacLink, NodeFile};
 use millrace_netlist::{Bits, Design, ModuleBuilder, ModuleId, Simulator};
+use millrace_pipeline::arbitrary::Rng;
 use millrace_rtl::device::{Link, wire::Wire};
 use millrace_rtl::map::Bus;
 
@@ -342,7 +343,7 @@ struct Stream {
     name: String,
     /// The beat that is offered, with its facts; and what of its frame is left.
     beat: Option<Vec<Bits>>,
-    left: u64,
+    left: usize,
     /// It takes a beat in this cycle.
     ready: bool,
 }
@@ -376,13 +377,7 @@ impl Stream {
 /// alone choose in the last moment.
 #[test]
 fn a_beat_that_is_offered_stays() {
-    let mut random = 7u64;
-    let mut below = |end: u64| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random % end
-    };
+    let mut rng = Rng::new(7);
     let mut design = Design::new();
     let modules = [
         merge(&mut design, 3),
@@ -400,13 +395,13 @@ fn a_beat_that_is_offered_stays() {
         let mut taken = 0;
         for cycle in 0..20_000 {
             for input in &mut inputs {
-                if input.beat.is_none() && below(3) > 0 {
+                if input.beat.is_none() && rng.below(3) > 0 {
                     if input.left == 0 {
-                        input.left = 1 + below(9);
+                        input.left = 1 + rng.below(9);
                     }
                     input.left -= 1;
                     // The targets of a frame are the same in all of its beats: here of all frames.
-                    let values = [below(u64::MAX), 0xff, u64::from(input.left == 0), 0x8000_0005];
+                    let values = [rng.next_u64(), 0xff, u64::from(input.left == 0), 0x8000_0005];
                     for (what, value) in SIGNALS.into_iter().zip(values) {
                         set(&mut sim, &input.signal(what), value);
                     }
@@ -415,7 +410,7 @@ fn a_beat_that_is_offered_stays() {
                 set(&mut sim, &input.signal("tvalid"), u64::from(input.beat.is_some()));
             }
             for output in &mut outputs {
-                output.ready = below(3) == 0;
+                output.ready = rng.below(3) == 0;
                 set(&mut sim, &output.signal("tready"), output.ready.into());
             }
             for output in &mut outputs {

@@ -3,7 +3,7 @@
 use super::control::{Reached, with_registers};
 use super::mac::mac;
 use super::modules::{demultiplexer, merge, parts, scheduler, selector, shape, tcam, tcam_ports};
-use super::programs::{NoHardware, Part, Programs};
+use super::programs::{NoHardware, OF_PROGRAM, Part, Programs, is_stream};
 use super::queue::queue;
 use crate::blocks::{MAC_ERRORS, registers};
 use crate::model::*;
@@ -418,16 +418,14 @@ impl Building<'_> {
         let instance = m.instance(&self.design, module, name);
         self.instances.insert(part.block(), instance);
         let made = self.design.modules[module].clone();
-        let is_stream =
-            |port: &str| port.starts_with(['s', 'm']) && port[1..].starts_with(|c: char| c.is_ascii_digit());
-        for port in made.inputs.values().filter(|port| !is_stream(&port.name)) {
+        for port in made.inputs.values().filter(|port| !is_stream(&port.name, OF_PROGRAM)) {
             let value = match port.name.as_str() {
                 NOW => *self.now.get_or_insert_with(|| m.input(NOW, port.width)),
                 own => m.input(&format!("{name}.{own}"), port.width),
             };
             m.connect(instance, &port.name, value);
         }
-        for port in made.outputs.values().filter(|port| !is_stream(&port.name)) {
+        for port in made.outputs.values().filter(|port| !is_stream(&port.name, OF_PROGRAM)) {
             let value = self.m.output_of(instance, &port.name);
             match port.name.as_str() {
                 "frames" | "sent" => {

@@ -42,9 +42,9 @@ pub(super) fn fields(shape: &Shape, side: Side) -> Vec<(&'static str, u32)> {
 
 /// The module of a sending side. Inputs: `enqueue` with `of_queue`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each receiving
 /// side `writtenN`, `writingN`, `dataN` and `last_wordN`, and `userN` where something goes with frames. Outputs: `accepted`; `readN` with
-/// `address`; `done` with `done_input` and
-/// `done_slot`; `countN`; `empty`, a cycle after a frame had no bytes; the stream `m`. Where copies share new headers, `fetch` with
-/// `place` (the number of a slot of all ports) asks for those of the frame whose turn it is, and `emitted` is what was asked for last.
+/// `address`; `done` with `done_input` and `done_slot`; `countN`; `empty`, a cycle after a frame had no bytes; the stream `m`. Where copies
+/// share new headers, `fetch` with `place` (the number of a slot of all ports) asks for those of the frame whose turn it is, and `emitted`
+/// is what was asked for last.
 pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> ModuleId {
     let scheduling = scheduler(design, shape.queues, Shape::LENGTH, shape.count_bits());
     let editing = editor(design, shape.editor());

@@ -33,8 +33,6 @@ impl Step {
     }
 }
 
-/// The most bits of a sum.
-pub const MAX_SUM: u32 = 32;
 /// Bits of a number.
 pub const COUNT_WIDTH: u32 = 64;
 

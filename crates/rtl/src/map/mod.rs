@@ -14,7 +14,7 @@ mod tests;
 mod texts;
 
 pub use access::{MapError, RegisterAccess, RegisterDevice};
-pub use counts::{COUNT_WIDTH, MAX_SUM, Step, connect_counts};
+pub use counts::{COUNT_WIDTH, Step, connect_counts};
 pub use hardware::Bus;
 pub use master::{Master, Pending, Request};
 pub use numbers::{connect_bus, connect_reads, connect_settings};
