@@ -4,7 +4,7 @@
 
 use crate::agenda::{Agenda, Note};
 use crate::counts::{Counts, Loss};
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, Mix};
 use crate::rate::Rate;
 use crate::wire::Wire;
 use crate::{MemberId, tags, time};
@@ -67,7 +67,7 @@ impl Exit {
         Exit {
             physical,
             member: wire.member_on(note.lane()),
-            inbox: Inbox::new(share.places, note.lane()),
+            inbox: Inbox::new(share.places, Mix::Any, note.lane()),
             share,
             largest: largest.map(Mutex::new),
             counts: Arc::clone(&wire.counts),

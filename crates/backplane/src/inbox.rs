@@ -3,7 +3,7 @@
 //! Where it can be, a batch goes through as it is: the inbox and its users exchange their batches, and no packet is moved. An inbox that nothing
 //! waits in has no memory for packets, so that the lane's next batch has what is in the cache ([`Batch::rest`]). All packets
 //! of one batch in here are of one memory and have taken as many links, so that whoever takes it can switch it where it lies
-//! ([`Batch::burst`]).
+//! ([`Batch::burst`]), but where they are for a port of the machine, which takes any ([`Mix`]).
 //!
 //! What the lane puts in itself goes into a queue of its own ([`crate::own`]), what other threads put in into one with a lock, which is held
 //! for a batch and not for a packet. The packets of one sender stay in their order, as that is one thread as long as it lives.
@@ -16,6 +16,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Batches with so many packets together become one: the packets are moved.
 const JOINED: usize = 32;
+
+/// Which packets may be in one batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mix {
+    /// Those of one memory that have taken as many links.
+    Alike,
+    /// Any: nobody compares them.
+    Any,
+}
 
 /// Packets in their order.
 #[derive(Debug, Default)]
@@ -51,10 +60,11 @@ impl Queue {
     }
 
     /// Adds a packet after the others.
-    fn push(&mut self, packet: Packet) {
+    fn push(&mut self, packet: Packet, mix: Mix) {
         self.count += 1;
         let fits = |last: &mut Batch| {
-            !last.is_full() && last.packets().last().is_none_or(|before| before.is_like(&packet))
+            let is_like = |before: &Packet| mix == Mix::Any || before.is_like(&packet);
+            !last.is_full() && last.packets().last().is_none_or(is_like)
         };
         if !fits(self.last()) {
             self.add_batch();
@@ -65,31 +75,31 @@ impl Queue {
 
     /// Adds a whole batch as it is, or packet by packet where two small batches become one.
     #[inline]
-    pub(crate) fn push_all(&mut self, batch: &mut Batch) {
+    pub(crate) fn push_all(&mut self, batch: &mut Batch, mix: Mix) {
         if batch.is_empty() {
             return;
         }
         let joins = self.count > 0 && self.last().len() + batch.len() <= JOINED;
-        if !joins && batch.is_alike() {
+        if !joins && (mix == Mix::Any || batch.is_alike()) {
             let count = batch.len();
             if self.add_batch().take_all(batch) {
                 self.count += count;
                 return;
             }
         }
-        batch.drain().for_each(|packet| self.push(packet));
+        batch.drain().for_each(|packet| self.push(packet, mix));
     }
 
-    /// Adds packets to a batch, up to its limit, all of them alike.
+    /// Adds packets to a batch, up to its limit, which may be in one batch with those there.
     #[inline]
-    fn take(&mut self, into: &mut Batch) {
+    fn take(&mut self, into: &mut Batch, mix: Mix) {
         let first = &mut self.head;
         let count = first.len();
         if into.take_all(first) {
             self.count -= count;
         } else {
             let alike = match (into.packets().first(), first.packets().first()) {
-                (Some(there), Some(here)) => there.is_like(here),
+                (Some(there), Some(here)) => mix == Mix::Any || there.is_like(here),
                 _ => true,
             };
             let moved = if alike { into.room().min(count) } else { 0 };
@@ -122,6 +132,7 @@ pub(crate) struct Inbox {
     limit: AtomicU32,
     /// Whether the lane takes from what others have put in first, the next time: one after the other, so that nobody waits for ever.
     others_next: AtomicBool,
+    mix: Mix,
     own: OwnQueue,
     others: Box<Mutex<Others>>,
 }
@@ -136,12 +147,13 @@ struct Others {
 
 impl Inbox {
     /// An empty one that holds so many packets at most, of that lane.
-    pub(crate) fn new(limit: usize, lane: &Arc<LaneKey>) -> Inbox {
+    pub(crate) fn new(limit: usize, mix: Mix, lane: &Arc<LaneKey>) -> Inbox {
         Inbox {
             own_waiting: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
             limit: AtomicU32::new(count(limit).max(1)),
             others_next: AtomicBool::new(false),
+            mix,
             own: OwnQueue::new(lane),
             others: Box::default(),
         }
@@ -176,7 +188,8 @@ impl Inbox {
     pub(crate) fn put(&self, batch: &mut Batch) -> bool {
         let own = self.own.with(|queue| {
             let before = queue.len();
-            put(queue, batch, self.room(before + self.waiting.load(Ordering::Relaxed) as usize));
+            let room = self.room(before + self.waiting.load(Ordering::Relaxed) as usize);
+            put(queue, batch, room, self.mix);
             self.own_waiting.store(count(queue.len()), Ordering::Release);
             before == 0 && queue.len() > 0
         });
@@ -186,7 +199,8 @@ impl Inbox {
     fn put_from_elsewhere(&self, batch: &mut Batch) -> bool {
         let Others { ready, late } = &mut *self.others();
         let before = ready.len();
-        put(ready, batch, self.room(before + late.len() + self.own_waiting.load(Ordering::Relaxed) as usize));
+        let room = self.room(before + late.len() + self.own_waiting.load(Ordering::Relaxed) as usize);
+        put(ready, batch, room, self.mix);
         self.waiting.store(count(ready.len()), Ordering::Release);
         before == 0 && ready.len() > 0
     }
@@ -211,13 +225,13 @@ impl Inbox {
     pub(crate) fn let_time_pass(&self, now_ns: u64) -> bool {
         let Others { ready, late } = &mut *self.others();
         while let Some((_, packet)) = late.pop_front_if(|(due, _)| *due <= now_ns) {
-            ready.push(packet);
+            ready.push(packet, self.mix);
         }
         self.waiting.store(count(ready.len()), Ordering::Release);
         ready.len() > 0
     }
 
-    /// Adds packets to a batch, up to its limit, all of them alike; says whether there are more.
+    /// Adds packets to a batch, up to its limit, which may be in one batch with those there; says whether there are more.
     #[inline]
     pub(crate) fn take(&self, into: &mut Batch) -> bool {
         if self.waiting.load(Ordering::Acquire) > 0
@@ -227,13 +241,13 @@ impl Inbox {
             // Who put the batch in has the memory of this one for the next.
             into.make_room();
             let ready = &mut self.others().ready;
-            ready.take(into);
+            ready.take(into, self.mix);
             self.waiting.store(count(ready.len()), Ordering::Release);
         } else if self.own_waiting.load(Ordering::Relaxed) > 0 {
             self.others_next.store(true, Ordering::Relaxed);
             into.rest();
             self.own.with(|queue| {
-                queue.take(into);
+                queue.take(into, self.mix);
                 self.own_waiting.store(count(queue.len()), Ordering::Release);
             });
         }
@@ -264,10 +278,10 @@ fn count(packets: usize) -> u32 {
 
 /// Adds as many packets of a batch as there is room for.
 #[inline]
-fn put(queue: &mut Queue, batch: &mut Batch, room: usize) {
+fn put(queue: &mut Queue, batch: &mut Batch, room: usize, mix: Mix) {
     match batch.len() <= room {
-        true => queue.push_all(batch),
-        false => batch.drain_first(room).for_each(|packet| queue.push(packet)),
+        true => queue.push_all(batch, mix),
+        false => batch.drain_first(room).for_each(|packet| queue.push(packet, mix)),
     }
 }
 
@@ -293,9 +307,9 @@ mod tests {
     /// Tests an inbox that holds so many as another thread fills it, and as its lane does.
     fn with_both(limit: usize, test: impl Fn(Inbox)) {
         let lane = LaneKey::new();
-        test(Inbox::new(limit, &lane));
+        test(Inbox::new(limit, Mix::Alike, &lane));
         lane.enter();
-        test(Inbox::new(limit, &lane));
+        test(Inbox::new(limit, Mix::Alike, &lane));
         LaneKey::leave();
     }
 
@@ -377,7 +391,7 @@ mod tests {
     #[test]
     fn the_lane_and_others_share_the_room_and_are_served_in_turn() {
         let lane = LaneKey::new();
-        let inbox = Inbox::new(100, &lane);
+        let inbox = Inbox::new(100, Mix::Alike, &lane);
         let mut pool = PacketPool::new(256);
         let [mut first, mut second] = [0..40, 40..80].map(|numbers| batch(&mut pool, numbers, 0));
         let [mut third, mut fourth] = [100..102, 102..140].map(|numbers| batch(&mut pool, numbers, 1));
@@ -413,7 +427,7 @@ mod tests {
     #[test]
     fn late_packets_wait_for_their_time_in_order() {
         let mut pool = PacketPool::new(64);
-        let inbox = Inbox::new(4, &LaneKey::new());
+        let inbox = Inbox::new(4, Mix::Alike, &LaneKey::new());
         let mut late = batch(&mut pool, 0..6, 0);
         inbox.put_late(&mut late, |packet| 100 + 10 * u64::from(packet.data()[0]));
         assert_eq!((numbers(&late), inbox.waiting(), inbox.due_ns()), (vec![4, 5], 0, Some(100)));

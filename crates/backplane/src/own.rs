@@ -134,6 +134,7 @@ impl Drop for OwnQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inbox::Mix;
     use millrace_frames::{Batch, PacketPool};
 
     #[test]
@@ -145,7 +146,7 @@ mod tests {
         key.enter();
         let mut batch = Batch::new();
         batch.add(&mut pool).unwrap();
-        queue.with(|queue| queue.push_all(&mut batch));
+        queue.with(|queue| queue.push_all(&mut batch, Mix::Alike));
         assert_eq!(queue.with(|queue| queue.len()), Some(1));
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -1,7 +1,7 @@
 //! Which switch a frame of a port of the machine goes to, and the frames on their way there.
 
 use crate::wire::Wire;
-use millrace_classifier::{Classifier, Hit, Match, Rule, RuleError, TagAction, Target, Verdict};
+use millrace_classifier::{Classifier, Flood, Hit, Match, Rule, RuleError, TagAction, Target, Verdict};
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -67,27 +67,31 @@ pub(crate) struct Spread {
     pub(crate) classify: Option<Box<dyn Classify>>,
     shares: Shares,
     collected: usize,
+    /// Where frames of a batch go that do not go to one wire: nobody's, or those of several.
+    others: Vec<Option<Flood>>,
 }
+
+/// Where a frame goes: the number of a wire, or from here on a place among those that do not go to one wire. There are no more wires than places
+/// of a lane's queues, and no more of the others than packets in a batch.
+type Goal = u32;
+const NOT_ONE: Goal = 1 << 31;
 
 /// What each wire gets.
 struct Shares {
-    by_wire: Vec<Share>,
-    /// The wires that get something.
+    /// By wire.
+    batches: Vec<Batch>,
+    /// By wire: how many have gone to its inbox since frames were handed over last, as the batch was full.
+    delivered: Vec<usize>,
+    /// The wires that get something: their batches have memory.
     touched: Vec<usize>,
-}
-
-/// What one wire gets.
-#[derive(Default)]
-struct Share {
-    batch: Batch,
-    /// How many it has been given since frames were handed over last.
-    given: usize,
 }
 
 impl Spread {
     pub(crate) fn new(routes: Arc<Routes>, classify: Option<Box<dyn Classify>>) -> Spread {
-        let by_wire = routes.wires.iter().map(|_| Share::default()).collect();
-        Spread { routes, classify, shares: Shares { by_wire, touched: Vec::new() }, collected: 0 }
+        let wires = routes.wires.len();
+        let batches = routes.wires.iter().map(|_| Batch::new()).collect();
+        let shares = Shares { batches, delivered: vec![0; wires], touched: Vec::new() };
+        Spread { routes, classify, shares, collected: 0, others: Vec::with_capacity(MAX_BATCH) }
     }
 
     /// How many wires get something.
@@ -101,9 +105,12 @@ impl Spread {
     }
 
     /// Frames have come to a port of the machine.
+    ///
+    /// First it is found out where each frame goes, and what changes in it is changed; then packets are moved. A packet that is moved right after a
+    /// change waits until the processor has stored that.
     #[inline]
     pub(crate) fn give(&mut self, physical: u16, batch: &mut Batch, pool: &mut PacketPool) {
-        let Spread { routes, classify, shares, collected } = self;
+        let Spread { routes, classify, shares, collected, others } = self;
         *collected += batch.len();
         let rules = routes.classifier.port(physical);
         if let Some(hit) = rules.whole().filter(|hit| hit.tag == TagAction::Keep) {
@@ -111,26 +118,39 @@ impl Spread {
         }
         batch.ask_for_frames();
         let mut classify = classify.as_mut().filter(|_| rules.compares_ids());
-        let mut verdicts = [Verdict::None; MAX_BATCH];
-        for (packet, verdict) in batch.packets_mut().iter_mut().zip(&mut verdicts) {
-            let id = classify.as_mut().and_then(|classify| classify.id(physical, packet.data()));
-            *verdict = rules.classify(packet.data(), id);
-            if let Verdict::One(hit) = verdict {
+        let mut goals: [Goal; MAX_BATCH] = [NOT_ONE; MAX_BATCH];
+        others.clear();
+        for (packet, goal) in batch.packets_mut().iter_mut().zip(&mut goals) {
+            let hit = rules.by_vlan(packet.data()).or_else(|| {
+                let id = classify.as_mut().and_then(|classify| classify.id(physical, packet.data()));
+                let other = match rules.classify(packet.data(), id) {
+                    Verdict::One(hit) => return Some(hit),
+                    Verdict::All(flood) => Some(flood),
+                    Verdict::None => None,
+                };
+                *goal = NOT_ONE | others.len() as Goal;
+                others.push(other);
+                None
+            });
+            if let Some(hit) = hit {
                 hit.tag.apply(packet);
-                let batch = &mut shares.by_wire[hit.port as usize].batch;
-                // A request for memory that there is not takes as long as a miss.
-                batch.make_room();
-                batch.ask_for_end();
+                shares.expect(hit.port as usize);
+                *goal = hit.port;
             }
         }
-        for (packet, verdict) in batch.drain().zip(verdicts) {
-            match verdict {
-                Verdict::One(hit) => shares.give(&routes.wires, hit.port as usize, packet, pool),
-                Verdict::None => {
+        batch.deal(&mut goals, &mut shares.batches);
+        // What is left is for no wire or for several, or there was no room in a batch.
+        for (packet, goal) in batch.drain().zip(goals) {
+            if goal < NOT_ONE {
+                shares.give(&routes.wires, goal as usize, packet, pool);
+                continue;
+            }
+            match others.get((goal - NOT_ONE) as usize).copied().flatten() {
+                Some(flood) => shares.give_each(&routes.wires, routes.classifier.hits(flood), packet, pool),
+                None => {
                     routes.unclassified.fetch_add(1, Ordering::Relaxed);
                     pool.put(packet);
                 }
-                Verdict::All(hits) => shares.give_each(&routes.wires, hits, packet, pool),
             }
         }
     }
@@ -138,10 +158,10 @@ impl Spread {
     /// Gives the wires what they get, and tells how many came for each of them since the last time.
     #[inline]
     pub(crate) fn hand_over(&mut self, pool: &mut PacketPool, mut tell: impl FnMut(&Wire, usize)) {
-        let Spread { routes, shares: Shares { by_wire, touched }, collected, .. } = self;
+        let Spread { routes, shares: Shares { batches, delivered, touched }, collected, .. } = self;
         for at in touched.drain(..) {
-            let (Share { batch, given }, wire) = (&mut by_wire[at], &routes.wires[at]);
-            tell(wire, std::mem::take(given));
+            let (batch, wire) = (&mut batches[at], &routes.wires[at]);
+            tell(wire, std::mem::take(&mut delivered[at]) + batch.len());
             wire.deliver(batch, pool);
             batch.rest();
         }
@@ -150,26 +170,25 @@ impl Spread {
 }
 
 impl Shares {
-    /// The batch of a wire that is given so many.
+    /// A wire is going to be given a packet.
     #[inline]
-    fn of(&mut self, wire: usize, packets: usize) -> &mut Batch {
-        let Share { batch, given } = &mut self.by_wire[wire];
-        if *given == 0 {
+    fn expect(&mut self, wire: usize) {
+        let batch = &mut self.batches[wire];
+        if !batch.has_memory() {
+            // A request for memory that there is not takes as long as a miss.
+            batch.make_room();
             self.touched.push(wire);
         }
-        *given += packets;
-        batch
+        batch.ask_for_end();
     }
 
     /// All frames of a batch go to one wire.
     fn give_all(&mut self, wire: &Wire, at: usize, batch: &mut Batch, pool: &mut PacketPool) {
-        let share = self.of(at, batch.len());
-        if !share.take_all(batch) {
+        self.expect(at);
+        if !self.batches[at].take_all(batch) {
             // It has some already: they go first.
-            wire.deliver(share, pool);
-            if !share.take_all(batch) {
-                wire.deliver(batch, pool);
-            }
+            self.deliver(wire, at, pool);
+            self.batches[at].take_all(batch);
         }
     }
 
@@ -181,23 +200,31 @@ impl Shares {
             match copy {
                 Some(Ok(mut copy)) => {
                     hit.tag.apply(&mut copy);
+                    self.expect(hit.port as usize);
                     self.give(wires, hit.port as usize, copy, pool);
                 }
                 _ => wires[hit.port as usize].lacks_packet(),
             }
         }
         last.tag.apply(&mut packet);
+        self.expect(last.port as usize);
         self.give(wires, last.port as usize, packet, pool);
     }
 
-    #[inline]
     fn give(&mut self, wires: &[Arc<Wire>], wire: usize, packet: Packet, pool: &mut PacketPool) {
-        let share = self.of(wire, 1);
-        if share.is_full() {
-            wires[wire].deliver(share, pool);
+        if let Err(packet) = self.batches[wire].push(packet) {
+            self.deliver(&wires[wire], wire, pool);
+            // It has room now.
+            self.batches[wire].push(packet).map_or_else(|packet| pool.put(packet), |_| ());
         }
-        if let Err(packet) = share.push(packet) {
-            pool.put(packet);
-        }
+    }
+
+    /// Gives a wire what there is.
+    #[cold]
+    fn deliver(&mut self, wire: &Wire, at: usize, pool: &mut PacketPool) {
+        let batch = &mut self.batches[at];
+        self.delivered[at] += batch.len();
+        wire.deliver(batch, pool);
+        batch.make_room();
     }
 }

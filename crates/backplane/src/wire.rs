@@ -3,7 +3,7 @@
 use crate::MemberId;
 use crate::counts::{Counts, Loss};
 use crate::exit::Exit;
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, Mix};
 use crate::link::Link;
 use crate::own::LaneKey;
 use crate::signals::Signals;
@@ -69,7 +69,7 @@ impl Wire {
             member,
             bit: signals.give_bit().trailing_zeros() as u8,
             is_changed: AtomicBool::new(false),
-            inbox: Inbox::new(places, signals.lane()),
+            inbox: Inbox::new(places, Mix::Alike, signals.lane()),
             counts,
             has_late: AtomicBool::new(false),
             is_up: AtomicBool::new(false),

@@ -20,13 +20,20 @@ pub struct PortRules<'a> {
 
 /// Where a frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict<'a> {
+pub enum Verdict {
     /// To one port of one switch.
     One(Hit),
-    /// To two or more, each of them once.
-    All(&'a [Hit]),
+    /// To two or more, each of them once ([`Classifier::hits`]).
+    All(Flood),
     /// Nowhere: the caller drops it and counts that.
     None,
+}
+
+/// Several ports that a frame goes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flood {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
 }
 
 /// A port of a virtual switch, and what becomes of the frame's tags before it gets there.
@@ -89,7 +96,7 @@ pub(crate) struct Scope {
     /// Whether there are rules by inner tag in it.
     pub(crate) inners: bool,
     /// Its part of `floods`.
-    pub(crate) floods: (u32, u32),
+    pub(crate) flood: Flood,
 }
 
 /// The key of something in a scope: an address, an inner id, the result of a program.
@@ -110,7 +117,7 @@ impl Classifier {
     /// Where a frame of a physical port goes. `id` is the result of the operator's classifying program for it, if there is
     /// one.
     #[inline]
-    pub fn classify(&self, physical: u16, frame: &[u8], id: Option<u32>) -> Verdict<'_> {
+    pub fn classify(&self, physical: u16, frame: &[u8], id: Option<u32>) -> Verdict {
         self.port(physical).classify(frame, id)
     }
 
@@ -121,6 +128,11 @@ impl Classifier {
         PortRules { tables: &self.tables, port: &self.tables.ports[usize::from(number)] }
     }
 
+    /// The ports that a frame goes to which this classifier sends to several; none of another's.
+    pub fn hits(&self, flood: Flood) -> &[Hit] {
+        self.tables.floods.get(flood.from as usize..flood.to as usize).unwrap_or(&[])
+    }
+
     /// Where all frames of a physical port go, when its only rule is for the whole port: nobody has to look at them.
     #[inline]
     pub fn whole(&self, physical: u16) -> Option<Hit> {
@@ -128,10 +140,16 @@ impl Classifier {
     }
 }
 
-impl<'a> PortRules<'a> {
-    /// As [`Classifier::classify`] for a frame of this port.
+impl PortRules<'_> {
+    /// Where a frame goes if its outer tag alone says that, or that it has none: so it is for most VLANs. None: [`PortRules::classify`] says it.
     #[inline]
-    pub fn classify(self, frame: &[u8], id: Option<u32>) -> Verdict<'a> {
+    pub fn by_vlan(self, frame: &[u8]) -> Option<Hit> {
+        let header = Header::of(frame).filter(|_| !self.port.content)?;
+        self.tables.vlan(self.port, header).1.all
+    }
+
+    /// As [`Classifier::classify`] for a frame of this port.
+    pub fn classify(self, frame: &[u8], id: Option<u32>) -> Verdict {
         if self.port.content
             && let Some(hit) = self.tables.by_content(self.port, frame, id)
         {
@@ -165,11 +183,17 @@ impl Tables {
         self.ids.find(key(port.scope, u64::from(id?)))
     }
 
+    /// The frames of its VLAN that a frame belongs to.
+    #[inline]
+    fn vlan(&self, port: &Port, header: Header) -> (u16, &Scope) {
+        let number = self.vids[usize::from(port.vids)][usize::from(header.outer())];
+        (number, &self.scopes[usize::from(number)])
+    }
+
     /// Addresses and tags.
     #[inline]
-    fn by_header(&self, port: &Port, header: Header) -> Verdict<'_> {
-        let number = self.vids[usize::from(port.vids)][usize::from(header.outer())];
-        let vlan = &self.scopes[usize::from(number)];
+    fn by_header(&self, port: &Port, header: Header) -> Verdict {
+        let (number, vlan) = self.vlan(port, header);
         if let Some(hit) = vlan.all {
             return Verdict::One(hit);
         }
@@ -182,8 +206,7 @@ impl Tables {
     }
 
     /// What an address in a VLAN does not say.
-    #[inline]
-    fn by_other(&self, port: &Port, vlan: &Scope, number: u16, header: Header) -> Verdict<'_> {
+    fn by_other(&self, port: &Port, vlan: &Scope, number: u16, header: Header) -> Verdict {
         let whole = &self.scopes[usize::from(port.scope)];
         if whole.stations
             && let Some(hit) = self.stations.find(key(port.scope, header.destination()))
@@ -203,7 +226,7 @@ impl Tables {
     /// Where a frame of a scope goes that no rule with an address or an inner tag takes; none when it is not for this scope
     /// to say.
     #[inline]
-    fn rest(&self, scope: &Scope, header: Header) -> Option<Verdict<'_>> {
+    fn rest(&self, scope: &Scope, header: Header) -> Option<Verdict> {
         if !scope.stations {
             return scope.rest.map(Verdict::One);
         }
@@ -214,12 +237,12 @@ impl Tables {
         })
     }
 
-    fn flood(&self, scope: &Scope) -> Verdict<'_> {
-        let (from, to) = scope.floods;
+    fn flood(&self, scope: &Scope) -> Verdict {
+        let Flood { from, to } = scope.flood;
         match &self.floods[from as usize..to as usize] {
             [] => Verdict::None,
             [hit] => Verdict::One(*hit),
-            hits => Verdict::All(hits),
+            _ => Verdict::All(scope.flood),
         }
     }
 }

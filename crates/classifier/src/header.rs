@@ -21,9 +21,9 @@ pub(crate) struct Header<'a> {
 
 /// Does something with the header of a frame of any length.
 #[inline]
-pub(crate) fn with_header<T>(frame: &[u8], read: impl Fn(Header) -> T) -> T {
-    match frame.first_chunk() {
-        Some(head) => read(Header { head }),
+pub(crate) fn with_header<T>(frame: &[u8], read: impl FnOnce(Header) -> T) -> T {
+    match Header::of(frame) {
+        Some(header) => read(header),
         None => read(Header { head: &short(frame) }),
     }
 }
@@ -41,7 +41,13 @@ fn short(frame: &[u8]) -> [u8; HEAD] {
     head
 }
 
-impl Header<'_> {
+impl<'a> Header<'a> {
+    /// That of a frame that is as long as what rules look at.
+    #[inline]
+    pub(crate) fn of(frame: &'a [u8]) -> Option<Header<'a>> {
+        frame.first_chunk().map(|head| Header { head })
+    }
+
     /// The destination address; 0, which no rule has, of a frame without a whole one.
     #[inline]
     pub(crate) fn destination(self) -> u64 {

@@ -81,7 +81,8 @@
 //!
 //! // A broadcast goes to both, a frame to nobody's address to none.
 //! frame[..6].fill(0xff);
-//! assert!(matches!(classifier.classify(0, &frame, None), Verdict::All([_, _])));
+//! let Verdict::All(flood) = classifier.classify(0, &frame, None) else { panic!("both ask for groups") };
+//! assert_eq!(classifier.hits(flood).len(), 2);
 //! frame[..6].fill(0x0e);
 //! assert_eq!(classifier.classify(0, &frame, None), Verdict::None);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -98,7 +99,7 @@ mod patterns;
 mod rule;
 mod tags;
 
-pub use classifier::{Classifier, Hit, PortRules, Verdict};
+pub use classifier::{Classifier, Flood, Hit, PortRules, Verdict};
 pub use exits::{AmbiguousExit, Exit, TagMap};
 pub use rule::{
     MAX_BYTES_RULES, MAX_OFFSET, MAX_PORTS, MAX_RULES, MAX_SWITCHES, MAX_VID, MaskedByte, Match, NamedRule,

@@ -1,6 +1,6 @@
 //! From rules to tables: checks each rule, numbers ports and scopes, refuses what is there twice.
 
-use crate::classifier::{Hit, Port, Scope, Tables, key};
+use crate::classifier::{Flood, Hit, Port, Scope, Tables, key};
 use crate::exact::Exact;
 use crate::header::VID;
 use crate::patterns::Pattern;
@@ -209,7 +209,7 @@ impl<'r> Making<'r> {
         self.floods.retain(|(scope, hit)| seen.insert((*scope, hit.target())));
         self.floods.sort_by_key(|(scope, _)| *scope);
         for (at, (scope, _)) in (0..).zip(&self.floods) {
-            let (from, to) = &mut self.scopes[usize::from(*scope)].floods;
+            let Flood { from, to } = &mut self.scopes[usize::from(*scope)].flood;
             if *from == *to {
                 *from = at;
             }

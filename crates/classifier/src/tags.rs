@@ -91,6 +91,18 @@ impl Tag {
         Tag::customer(vid, priority).map(|tag| Tag { kind: SERVICE, ..tag })
     }
 
+    /// Puts it after the addresses of a frame.
+    ///
+    /// # Errors
+    /// [`TagError`]; the frame is then as it was.
+    #[inline]
+    pub fn put_on(self, packet: &mut Packet) -> Result<(), TagError> {
+        match packet.insert::<ADDRESSES, TAG>(self.bytes()) {
+            true => Ok(()),
+            false => push(packet, &self.bytes()),
+        }
+    }
+
     fn bytes(self) -> [u8; TAG] {
         let ([a, b], [c, d]) = (self.kind.to_be_bytes(), (self.priority.0 | self.vid).to_be_bytes());
         [a, b, c, d]
@@ -111,6 +123,15 @@ impl TagAction {
 }
 
 impl TagsOut {
+    /// The tag that is put before what a frame has, if it leaves with that as it must: nobody has to look at the frame.
+    #[inline]
+    pub fn sure_push(self) -> Option<Tag> {
+        match self.change {
+            TagChange::Push(tag) if self.is_sure() => Some(tag),
+            _ => None,
+        }
+    }
+
     /// Does it to a frame that goes out.
     ///
     /// # Errors
@@ -125,7 +146,7 @@ impl TagsOut {
         }
         match self.change {
             TagChange::Keep => Ok(()),
-            TagChange::Push(tag) => push_one(packet, tag),
+            TagChange::Push(tag) => tag.put_on(packet),
             TagChange::PushBoth { outer, inner } => {
                 let mut bytes = [0; 2 * TAG];
                 bytes[..TAG].copy_from_slice(&outer.bytes());
@@ -207,12 +228,9 @@ impl Rule {
 /// Removes the outer tag, if there is one.
 #[inline]
 fn strip(packet: &mut Packet) {
-    // All of it at once: what is written in parts is read late.
-    let Some(head) = packet.data_mut().first_chunk_mut::<{ ADDRESSES + TAG }>() else { return };
-    if is_tag(u16::from_be_bytes([head[ADDRESSES], head[ADDRESSES + 1]])) {
-        *head = (u128::from_le_bytes(*head) << (8 * TAG)).to_le_bytes();
-        // The tag is there, so the frame has as many bytes.
-        let _ = packet.pull(TAG);
+    let kind = packet.data().get(ADDRESSES..ADDRESSES + TAG).map(|tag| u16::from_be_bytes([tag[0], tag[1]]));
+    if kind.is_some_and(is_tag) {
+        packet.remove::<ADDRESSES, TAG>();
     }
 }
 
@@ -225,21 +243,8 @@ fn rewrite(frame: &mut [u8], vid: u16) {
     }
 }
 
-/// Puts a tag after the addresses.
-#[inline]
-fn push_one(packet: &mut Packet, tag: Tag) -> Result<(), TagError> {
-    let Some(addresses) = packet.data().first_chunk::<ADDRESSES>() else {
-        return Err(TagError::Short(packet.len()));
-    };
-    let mut head = [0; ADDRESSES + TAG];
-    head[..ADDRESSES].copy_from_slice(addresses);
-    head[ADDRESSES..].copy_from_slice(&tag.bytes());
-    packet.push(TAG).map_err(TagError::Long)?;
-    packet.data_mut()[..ADDRESSES + TAG].copy_from_slice(&head);
-    Ok(())
-}
-
-/// Puts tags after the addresses.
+/// Puts tags after the addresses, also where the frame has to move for that.
+#[cold]
 fn push(packet: &mut Packet, tags: &[u8]) -> Result<(), TagError> {
     if packet.len() < ADDRESSES {
         return Err(TagError::Short(packet.len()));

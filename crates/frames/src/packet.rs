@@ -26,17 +26,21 @@ pub struct Service {
 pub struct Packet {
     pub(crate) slot: Slot,
     /// Where the frame is in the slot: `start <= end <= slot.room()`. Each change checks that, so that reading the frame
-    /// needs no bound of the region, which is another cache line.
-    start: u32,
-    end: u32,
+    /// needs no bound of the region, which is another cache line. No slot has more room than such a number says.
+    start: u16,
+    end: u16,
+    /// How its port is to serve it on its way out ([`Service`]).
+    queue: u16,
+    class: u8,
     /// How many links between switches of one device it has taken. Drivers leave it alone.
     pub hops: u8,
-    /// How its port is to serve it on its way out. Whoever hands it to a port that tells packets apart sets it.
-    pub service: Service,
     /// When it was received, in nanoseconds of the port's time (`TimeSource` in `drivers`). A pcap port writes this time
     /// when it transmits, so whoever sends a packet later than it came sets it to the time of departure.
     pub timestamp_ns: u64,
 }
+
+// Packets are moved where frames of many switches are told apart: two to a cache line.
+const _: () = assert!(size_of::<Packet>() <= 32);
 
 /// A frame would be longer than [`MAX_FRAME`] or than its slot, or shorter than nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +74,8 @@ impl Packet {
 
     /// An empty packet in a slot.
     pub(crate) fn within(slot: Slot) -> Packet {
-        let start = u32::from(slot.headroom());
-        Packet { slot, start, end: start, hops: 0, service: Service::default(), timestamp_ns: 0 }
+        let start = slot.headroom();
+        Packet { slot, start, end: start, queue: 0, class: 0, hops: 0, timestamp_ns: 0 }
     }
 
     /// A packet with this frame and its own buffer.
@@ -88,14 +92,14 @@ impl Packet {
     #[inline]
     pub fn data(&self) -> &[u8] {
         // SAFETY: the invariant of `start` and `end`.
-        unsafe { self.slot.part(self.start as usize, self.len()) }
+        unsafe { self.slot.part(usize::from(self.start), self.len()) }
     }
 
     /// The frame, to be changed in place.
     #[inline]
     pub fn data_mut(&mut self) -> &mut [u8] {
         // SAFETY: the invariant of `start` and `end`.
-        unsafe { self.slot.part_mut(self.start as usize, self.len()) }
+        unsafe { self.slot.part_mut(usize::from(self.start), self.len()) }
     }
 
     /// Has the processor bring the start of the frame, which is read soon.
@@ -107,7 +111,19 @@ impl Packet {
     /// The length of the frame in bytes.
     #[inline]
     pub fn len(&self) -> usize {
-        (self.end - self.start) as usize
+        usize::from(self.end) - usize::from(self.start)
+    }
+
+    /// How its port is to serve it.
+    #[inline]
+    pub fn service(&self) -> Service {
+        Service { class: self.class, queue: self.queue }
+    }
+
+    /// Whoever hands it to a port that tells packets apart says how that is to serve it.
+    #[inline]
+    pub fn set_service(&mut self, service: Service) {
+        (self.class, self.queue) = (service.class, service.queue);
     }
 
     /// The longest frame that the packet can receive: [`MAX_FRAME`], or what its slot has room for after the headroom.
@@ -128,6 +144,12 @@ impl Packet {
         self.hops == other.hops && self.slot.is_with(&other.slot)
     }
 
+    /// Not 0 where [`Packet::is_like`] is false, so that many packets can be compared without a branch for each.
+    #[inline]
+    pub(crate) fn differs(&self, other: &Packet) -> usize {
+        self.slot.differs(&other.slot) | usize::from(self.hops ^ other.hops)
+    }
+
     /// Whether the frame has no bytes.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
@@ -138,7 +160,7 @@ impl Packet {
     pub fn reset(&mut self) {
         self.put_at(self.headroom(), 0);
         self.hops = 0;
-        self.service = Service::default();
+        self.set_service(Service::default());
         self.timestamp_ns = 0;
     }
 
@@ -177,15 +199,15 @@ impl Packet {
     /// Where the frame lies; none without [`HEADROOM`] bytes before it.
     #[inline]
     pub(crate) fn place(&self) -> Option<Place> {
-        (self.start as usize >= HEADROOM).then_some(self.lies())
+        (usize::from(self.start) >= HEADROOM).then_some(self.lies())
     }
 
     /// Where the frame lies.
     #[inline]
     pub(crate) fn lies(&self) -> Place {
-        let at = self.slot.offset() + self.start as usize;
+        let at = self.slot.offset() + usize::from(self.start);
         // A memory has at most 4 GiB.
-        Place { at: at as u32, len: self.end - self.start }
+        Place { at: at as u32, len: u32::from(self.end) - u32::from(self.start) }
     }
 
     /// Whether what lies at a place may be this packet's frame: it is in its slot, and not longer than [`MAX_FRAME`].
@@ -220,10 +242,10 @@ impl Packet {
     pub fn copy_from(&mut self, other: &Packet) -> Result<(), FrameLengthError> {
         self.check_limit(0, other.len())?;
         let last = self.slot.room() - other.len();
-        self.put_at((other.start as usize).min(last), other.len());
+        self.put_at(usize::from(other.start).min(last), other.len());
         self.data_mut().copy_from_slice(other.data());
         self.hops = other.hops;
-        self.service = other.service;
+        self.set_service(other.service());
         self.timestamp_ns = other.timestamp_ns;
         Ok(())
     }
@@ -236,10 +258,11 @@ impl Packet {
     #[inline]
     pub fn push(&mut self, count: usize) -> Result<&mut [u8], FrameLengthError> {
         self.check_growth(count)?;
-        if count > self.start as usize {
+        if count > usize::from(self.start) {
             self.move_to(self.headroom() + count);
         }
-        self.start -= count as u32;
+        // It is at most `start`.
+        self.start -= count as u16;
         let fresh = &mut self.data_mut()[..count];
         fresh.fill(0);
         Ok(fresh)
@@ -252,8 +275,49 @@ impl Packet {
     #[inline]
     pub fn pull(&mut self, count: usize) -> Result<(), FrameLengthError> {
         self.check_shrinkage(count)?;
-        self.start += count as u32;
+        // It is at most the length of the frame, and so below.
+        self.start += count as u16;
         Ok(())
+    }
+
+    /// Puts bytes into the frame after its first `AT` bytes, which move to the front; false, and nothing is done, where the frame has fewer, where there
+    /// is no room before it, or where it would be too long. All numbers are the compiler's: that is a few instructions.
+    #[inline]
+    pub fn insert<const AT: usize, const N: usize>(&mut self, bytes: [u8; N]) -> bool {
+        const { assert!(AT <= MAX_FRAME && N <= MAX_FRAME) };
+        let (start, length) = (usize::from(self.start), self.len());
+        let fits = start >= N && length >= AT && length + N <= MAX_FRAME;
+        if fits {
+            // SAFETY: `start + AT` is no more than `end`, which is within the slot's room, and so are the `N` bytes before `start`. The bytes that move
+            // are read before any is written.
+            unsafe {
+                let to = self.slot.part_mut(start - N, N + AT).as_mut_ptr();
+                let first = to.add(N).cast::<[u8; AT]>().read();
+                to.cast::<[u8; AT]>().write(first);
+                to.add(AT).cast::<[u8; N]>().write(bytes);
+            }
+            // It is at most `start`.
+            self.start -= N as u16;
+        }
+        fits
+    }
+
+    /// Takes `N` bytes out of the frame after its first `AT` bytes, which move back; false, and nothing is done, where it has fewer.
+    #[inline]
+    pub fn remove<const AT: usize, const N: usize>(&mut self) -> bool {
+        const { assert!(AT <= MAX_FRAME && N <= MAX_FRAME) };
+        let fits = self.len() >= AT + N;
+        if fits {
+            // SAFETY: the frame has so many bytes. Those that move are read before any is written.
+            unsafe {
+                let from = self.slot.part_mut(usize::from(self.start), AT + N).as_mut_ptr();
+                let first = from.cast::<[u8; AT]>().read();
+                from.add(N).cast::<[u8; AT]>().write(first);
+            }
+            // It is at most the length of the frame, and so below.
+            self.start += N as u16;
+        }
+        fits
     }
 
     /// Adds bytes at the end.
@@ -271,12 +335,13 @@ impl Packet {
     /// [`FrameLengthError`] above [`MAX_FRAME`]; the packet is then as it was.
     pub fn extend(&mut self, count: usize) -> Result<&mut [u8], FrameLengthError> {
         self.check_growth(count)?;
-        if self.end as usize + count > self.slot.room() {
+        if usize::from(self.end) + count > self.slot.room() {
             let last = self.slot.room() - self.len() - count;
             self.move_to(self.headroom().min(last));
         }
         let before = self.len();
-        self.end += count as u32;
+        // A frame that grows is shorter than its slot's room.
+        self.end += count as u16;
         let fresh = &mut self.data_mut()[before..];
         fresh.fill(0);
         Ok(fresh)
@@ -284,7 +349,7 @@ impl Packet {
 
     /// Cuts the frame to at most `length` bytes.
     pub fn truncate(&mut self, length: usize) {
-        self.put_at(self.start as usize, length.min(self.len()));
+        self.put_at(usize::from(self.start), length.min(self.len()));
     }
 
     /// Removes `count` bytes at the end.
@@ -293,7 +358,7 @@ impl Packet {
     /// [`FrameLengthError`] when there are fewer; the packet is then as it was.
     pub fn trim(&mut self, count: usize) -> Result<(), FrameLengthError> {
         self.check_shrinkage(count)?;
-        self.end -= count as u32;
+        self.end -= count as u16;
         Ok(())
     }
 
@@ -301,7 +366,7 @@ impl Packet {
     fn move_to(&mut self, start: usize) {
         let length = self.len();
         let start = start.min(self.slot.room() - length);
-        let from = self.start as usize;
+        let from = usize::from(self.start);
         let all = self.slot.room();
         // SAFETY: the whole room of the slot.
         unsafe { self.slot.part_mut(0, all) }.copy_within(from..from + length, start);
@@ -312,9 +377,9 @@ impl Packet {
     #[inline]
     fn put_at(&mut self, start: usize, length: usize) {
         debug_assert!(start + length <= self.slot.room());
-        // A slot is far smaller than 4 GiB.
-        self.start = start as u32;
-        self.end = (start + length) as u32;
+        // The room of a slot is no more than that of these numbers.
+        self.start = start as u16;
+        self.end = (start + length) as u16;
     }
 
     #[inline]
@@ -409,6 +474,28 @@ mod tests {
         packet.truncate(1);
         packet.truncate(5);
         assert_eq!(packet.data(), [7]);
+    }
+
+    #[test]
+    fn bytes_come_into_a_frame_and_go_out_of_it() {
+        let mut packet = Packet::from_frame(&[1, 2, 3, 4, 5]).unwrap();
+        assert!(packet.insert::<2, 3>([7, 8, 9]));
+        assert_eq!(packet.data(), [1, 2, 7, 8, 9, 3, 4, 5]);
+        assert!(packet.insert::<8, 1>([6]) && packet.insert::<0, 1>([0]));
+        assert_eq!(packet.data(), [0, 1, 2, 7, 8, 9, 3, 4, 5, 6]);
+        assert!(!packet.insert::<11, 1>([0]) && !packet.remove::<8, 3>() && packet.len() == 10);
+        assert!(packet.remove::<3, 3>() && packet.remove::<0, 1>() && packet.remove::<5, 1>());
+        assert_eq!(packet.data(), [1, 2, 3, 4, 5]);
+        assert!(packet.remove::<1, 4>() && packet.remove::<1, 0>());
+        assert_eq!(packet.data(), [1]);
+        // Neither more than there is room for before it, nor more than a frame may have.
+        let room = packet.headroom() + 4;
+        assert!((0..room).all(|_| packet.insert::<1, 1>([3])) && !packet.insert::<1, 1>([3]));
+        assert_eq!((packet.len(), packet.data()[0], packet.data()[room]), (room + 1, 1, 3));
+        let mut longest = Packet::from_frame(&vec![5; MAX_FRAME - 4]).unwrap();
+        assert!(
+            !longest.insert::<12, 5>([0; 5]) && longest.insert::<12, 4>([0; 4]) && longest.len() == MAX_FRAME
+        );
     }
 
     #[test]

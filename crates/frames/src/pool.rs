@@ -121,6 +121,12 @@ impl Batch {
         }
     }
 
+    /// Whether it has memory: it has packets, or will have some soon.
+    #[inline]
+    pub fn has_memory(&self) -> bool {
+        self.packets.capacity() > 0
+    }
+
     /// Has memory from now on, also without packets.
     #[inline]
     pub fn make_room(&mut self) {
@@ -283,7 +289,7 @@ impl Batch {
     #[inline]
     pub fn is_alike(&self) -> bool {
         let Some((first, others)) = self.packets.split_first() else { return true };
-        others.iter().all(|packet| packet.is_like(first))
+        others.iter().fold(0, |differences, packet| differences | packet.differs(first)) == 0
     }
 
     /// Takes all packets out, in order.
@@ -343,6 +349,36 @@ impl Batch {
         true
     }
 
+    /// Moves each packet to the batch of its goal's number. Those whose goal is no batch, or one that is full or without memory, stay in their
+    /// order, and so do their goals. A packet is copied once, from where it lies to where it will lie: one in hand is put elsewhere first.
+    #[inline]
+    pub fn deal(&mut self, goals: &mut [u32; MAX_BATCH], batches: &mut [Batch]) {
+        let (count, from) = (self.packets.len().min(MAX_BATCH), self.packets.as_mut_ptr());
+        let mut kept = 0;
+        // SAFETY: of the packets at places from 0 to `count`, each is copied once, to a place that counts from then on as one of its new batch or,
+        // if it stays, will count as one of this one. A batch has room for as many as its limit says, which is 0 without memory; another batch has
+        // other memory, as both are borrowed. Nothing here panics between the first and the last.
+        unsafe {
+            self.packets.set_len(0);
+            for at in 0..count {
+                let goal = goals[at];
+                match batches.get_mut(goal as usize) {
+                    Some(batch) if batch.packets.len() < batch.limit.into() => {
+                        let end = batch.packets.len();
+                        batch.packets.as_mut_ptr().add(end).copy_from_nonoverlapping(from.add(at), 1);
+                        batch.packets.set_len(end + 1);
+                    }
+                    _ => {
+                        from.add(kept).copy_from(from.add(at), 1);
+                        goals[kept] = goal;
+                        kept += 1;
+                    }
+                }
+            }
+            self.packets.set_len(kept);
+        }
+    }
+
     /// The packets in order, each to be changed in place.
     #[inline]
     pub fn packets_mut(&mut self) -> &mut [Packet] {
@@ -385,6 +421,31 @@ impl Default for Batch {
 mod tests {
     use super::*;
     use crate::{HEADROOM, MAX_FRAME};
+
+    #[test]
+    fn packets_are_dealt_to_batches_and_those_without_room_stay_in_order() {
+        let mut pool = PacketPool::new(MAX_BATCH);
+        let mut batch = Batch::new();
+        for number in 0..10 {
+            batch.add(&mut pool).unwrap().set_frame(&[number]).unwrap();
+        }
+        let mut batches = [Batch::new(), Batch::with_limit(2), Batch::new()];
+        batches[..2].iter_mut().for_each(Batch::make_room);
+        let mut goals = [u32::MAX; MAX_BATCH];
+        goals[..10].copy_from_slice(&[1, 0, 1, 3, 1, 0, 2, u32::MAX, 1, 0]);
+        batch.deal(&mut goals, &mut batches);
+        let numbers =
+            |batch: &Batch| batch.packets().iter().map(|packet| packet.data()[0]).collect::<Vec<u8>>();
+        assert_eq!(batches.each_ref().map(numbers), [vec![1, 5, 9], vec![0, 2], vec![]]);
+        assert_eq!((numbers(&batch), &goals[..5]), (vec![3, 4, 6, 7, 8], &[3, 1, 2, u32::MAX, 1][..]));
+        batches[1].recycle(&mut pool);
+        batches[2].make_room();
+        batch.deal(&mut goals, &mut batches);
+        assert_eq!(batches.each_ref().map(numbers), [vec![1, 5, 9], vec![4, 8], vec![6]]);
+        assert_eq!((numbers(&batch), &goals[..2]), (vec![3, 7], &[3, u32::MAX][..]));
+        batches.iter_mut().chain([&mut batch]).for_each(|batch| batch.recycle(&mut pool));
+        assert_eq!(pool.available(), MAX_BATCH);
+    }
 
     #[test]
     fn the_pool_recycles_and_keeps_its_limit() {
@@ -595,13 +656,13 @@ mod tests {
         assert!(!other.take_in_order(&mut batch, &[1, 0, 2]), "it has some");
         let (_pool, mut full) =
             (0..MAX_BATCH).fold((PacketPool::new(64), Batch::new()), |(mut pool, mut batch), number| {
-                batch.add(&mut pool).unwrap().service.queue = number as u16;
+                batch.add(&mut pool).unwrap().set_service(crate::Service { class: 0, queue: number as u16 });
                 (pool, batch)
             });
         let backwards: Vec<u8> = (0..MAX_BATCH as u8).rev().collect();
         batch.recycle(&mut pool);
         assert!(batch.take_in_order(&mut full, &backwards));
-        assert!((0..64u16).rev().eq(batch.packets().iter().map(|packet| packet.service.queue)));
+        assert!((0..64u16).rev().eq(batch.packets().iter().map(|packet| packet.service().queue)));
     }
 
     #[test]

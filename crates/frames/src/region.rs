@@ -23,6 +23,9 @@ const LINE: usize = 64;
 /// The shortest frame that every slot has room for: Ethernet's shortest.
 pub const MIN_SLOT_FRAME: usize = 64;
 
+/// Most bytes that a packet uses of a slot: places in it are numbers of 16 bits. What a slot has more is not used.
+pub(crate) const MAX_ROOM: usize = u16::MAX as usize;
+
 /// Most bytes of a region: places in it are numbers of 32 bits.
 pub const MAX_REGION: usize = u32::MAX as usize;
 
@@ -53,7 +56,12 @@ impl SlotLayout {
 
     /// The longest frame that may be received.
     pub fn longest_frame(&self) -> usize {
-        self.size.saturating_sub(usize::from(self.headroom) + TAILROOM).min(MAX_FRAME)
+        self.room().saturating_sub(self.headroom.into()).min(MAX_FRAME)
+    }
+
+    /// What a packet may use.
+    fn room(&self) -> usize {
+        self.size.saturating_sub(TAILROOM).min(MAX_ROOM)
     }
 }
 
@@ -200,7 +208,7 @@ impl Region {
         let size =
             size.ok_or(RegionError::TooLarge { slots, layout })? - (stride - layout.size).min(slots * stride);
         let returned = Returned::new(slots);
-        let (room, longest) = (layout.size - TAILROOM, layout.longest_frame());
+        let (room, longest) = (layout.room(), layout.longest_frame());
         let reciprocal = reciprocal(stride);
         let shared =
             Shared { start, size, slots, stride, reciprocal, layout, room, longest, returned, _owner: owner };
@@ -262,7 +270,7 @@ fn remainder(of: u32, divisor: usize, reciprocal: u64) -> u32 {
 
 /// The bytes of so many slots, if they can be a region.
 fn check(slots: usize, layout: SlotLayout) -> Result<usize, RegionError> {
-    if layout.size < usize::from(layout.headroom) + MIN_SLOT_FRAME + TAILROOM {
+    if layout.room() < usize::from(layout.headroom) + MIN_SLOT_FRAME {
         return Err(RegionError::SlotTooSmall { layout });
     }
     let length = slots.checked_mul(layout.size).filter(|length| *length <= MAX_REGION);
@@ -423,6 +431,12 @@ impl Slot {
     #[inline]
     pub(crate) fn is_with(&self, other: &Slot) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// 0 where [`Slot::is_with`] is true.
+    #[inline]
+    pub(crate) fn differs(&self, other: &Slot) -> usize {
+        Arc::as_ptr(&self.shared).addr() ^ Arc::as_ptr(&other.shared).addr()
     }
 
     /// The start and the bytes of the region that it is a part of. Only its own bytes may be reached there.

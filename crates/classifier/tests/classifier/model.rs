@@ -177,7 +177,7 @@ proptest! {
             let verdict = classifier.classify(physical, &frame, id);
             let found = match verdict {
                 Verdict::One(hit) => vec![hit],
-                Verdict::All(hits) => hits.to_vec(),
+                Verdict::All(flood) => classifier.hits(flood).to_vec(),
                 Verdict::None => Vec::new(),
             };
             let expected = model(&rules, physical, &Seen { frame: &frame, id });

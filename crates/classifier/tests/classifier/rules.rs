@@ -10,7 +10,7 @@ const S: u16 = 0x88a8;
 fn switches(classifier: &Classifier, frame: &[u8], id: Option<u32>) -> Vec<u16> {
     match classifier.classify(1, frame, id) {
         Verdict::One(hit) => vec![hit.switch],
-        Verdict::All(hits) => hits.iter().map(|hit| hit.switch).collect(),
+        Verdict::All(flood) => classifier.hits(flood).iter().map(|hit| hit.switch).collect(),
         Verdict::None => Vec::new(),
     }
 }

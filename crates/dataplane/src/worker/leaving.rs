@@ -87,7 +87,8 @@ impl Leaving {
                         && let Ok(packet) = sending.push(packet)
                     {
                         packet.take_place(place);
-                        (packet.service, packet.timestamp_ns) = (service, time_ns);
+                        packet.set_service(service);
+                        packet.timestamp_ns = time_ns;
                     }
                 }
                 Lies::Elsewhere(len, hops) => {
@@ -132,7 +133,8 @@ impl Leaving {
             ports[at].sending.packets_mut().iter_mut().zip(self.list.drain(..))
         {
             packet.take_place(place(lies));
-            (packet.service, packet.timestamp_ns) = (service, time_ns);
+            packet.set_service(service);
+            packet.timestamp_ns = time_ns;
         }
         self.next = 0;
         true

@@ -34,7 +34,8 @@ impl Outgoing {
             Ok(packet) => {
                 // Its length was looked at.
                 let _ = packet.set_frame(bytes);
-                (packet.service, packet.hops, packet.timestamp_ns) = (service, hops, time_ns);
+                packet.set_service(service);
+                (packet.hops, packet.timestamp_ns) = (hops, time_ns);
             }
             // There was room.
             Err(packet) => pool.put(packet),

@@ -179,7 +179,7 @@ impl Served {
         inner: &mut dyn QueuePair,
         (batch, pool): (&mut Batch, &mut PacketPool),
     ) -> Result<(), PortError> {
-        let Some(class) = batch.packets().first().map(|packet| packet.service.class) else { return Ok(()) };
+        let Some(class) = batch.packets().first().map(|packet| packet.service().class) else { return Ok(()) };
         let is_idle = self.leaving.is_empty()
             && self.egress.is_empty()
             && matches!(self.time, Time::Clock(_))
@@ -192,7 +192,7 @@ impl Served {
             for packet in batch.packets() {
                 let len = packet.len() as u32;
                 (bytes, longest) = (bytes + u64::from(len), longest.max(len));
-                other |= packet.service.class ^ class;
+                other |= packet.service().class ^ class;
             }
             let packets = batch.len() as u32;
             if other == 0 && self.egress.may_pass(class, packets, bytes, longest) {
@@ -205,7 +205,7 @@ impl Served {
         if self.egress.may_arrange() {
             let asks = Asks::of(self.egress.plan());
             let frames = batch.packets().iter();
-            let arrivals = frames.map(|packet| asks.arrival(packet.service, packet.data()));
+            let arrivals = frames.map(|packet| asks.arrival(packet.service(), packet.data()));
             if let Some(order) = self.egress.arrange(arrivals) {
                 let taken = self.leaving.take_in_order(batch, order);
                 debug_assert!(taken, "a batch of its own size is empty");
@@ -226,7 +226,7 @@ impl Served {
                 pool.put(packet);
                 continue;
             }
-            let arrival = asks.arrival(packet.service, packet.data());
+            let arrival = asks.arrival(packet.service(), packet.data());
             if let Err(refused) = self.egress.offer(arrival, now_ns, packet) {
                 self.discarded.push((refused.packet.len(), refused.reason.into()));
                 pool.put(refused.packet);
