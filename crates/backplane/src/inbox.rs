@@ -164,6 +164,11 @@ impl Inbox {
         self.limit.store(count(limit).max(1), Ordering::Relaxed);
     }
 
+    /// How many packets it holds at most.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit.load(Ordering::Relaxed) as usize
+    }
+
     fn others(&self) -> MutexGuard<'_, Others> {
         // Nothing panics while it is held, and each change leaves it whole.
         self.others.lock().unwrap_or_else(PoisonError::into_inner)

@@ -22,7 +22,8 @@
 //!
 //! **Bursts.** Frames of many switches come interleaved. A switch that was run for each of them would be as slow as its first packet
 //! always is. So a lane takes frames from its ports until there are about [`BURST`] for each switch that has any, or none is left, and
-//! runs the switches then. At low load nothing waits for that: the ports have no more frames.
+//! runs the switches then. At low load nothing waits for that: the ports have no more frames. None are collected that would have no room:
+//! no more for a switch than may wait for a port of any switch here, also one that gets them from another switch.
 
 use crate::agenda::Agenda;
 use crate::commands::{Command, Commands};
@@ -47,7 +48,9 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 
 /// Frames that a lane collects for each switch that has any, before it runs them.
-const BURST: usize = MAX_BATCH;
+const BURST: usize = 2 * MAX_BATCH;
+/// Frames that a lane collects where a few switches have any: a round costs as much as many frames, and so many are still in the cache.
+const FEW: usize = 8 * MAX_BATCH;
 /// Frames that a lane collects at most, with those that wait for its switches: what is switched soon after it came is still in the cache, but a turn of
 /// a switch that is not in the cache costs as much as many frames, so 256 switches are to have more than a few frames each.
 const MAX_COLLECTED: usize = 3 << 12;
@@ -101,6 +104,11 @@ pub(crate) struct Lane {
     answers: Rate,
     /// What the lane has done until then somebody was charged for.
     charged_until_ns: u64,
+    /// Until when the only switch of the lane has run, if the lane has not slept since: a look at the clock costs as much as a frame, and all
+    /// that the lane has done since was for that switch.
+    ran_until_ns: Option<u64>,
+    /// The fewest packets that may wait for any port of its switches.
+    least_places: usize,
     /// What was on the agendas, to use its memory again.
     told: (Vec<MemberId>, Vec<Arc<Exit>>),
     /// How many frames ports took of which switches, to charge these.
@@ -131,6 +139,8 @@ impl Lane {
             fair: Fair::default(),
             answers: Rate::new(ANSWERS_NS, ANSWERS_BURST_NS, now_ns()),
             charged_until_ns: 0,
+            ran_until_ns: None,
+            least_places: 0,
             told: Default::default(),
             sent: Vec::new(),
             received: Batch::new(),
@@ -161,7 +171,8 @@ impl Lane {
         if self.active.is_empty() {
             return busy | self.send();
         }
-        let begun = now_ns();
+        let is_alone = self.members.len() == 1;
+        let begun = self.ran_until_ns.take().filter(|_| is_alone).unwrap_or_else(now_ns);
         self.fair.release(begun);
         let mut now = begun;
         loop {
@@ -171,6 +182,7 @@ impl Lane {
             busy |= any != Some(false) || sent;
             let is_over = now.saturating_sub(begun) >= TURNS_NS || self.doorbell.rings();
             if any != Some(true) || self.active.is_empty() || is_over {
+                self.ran_until_ns = Some(now);
                 return busy;
             }
         }
@@ -178,6 +190,7 @@ impl Lane {
 
     /// Does what was asked of the lane, and notes of which switches something was asked.
     fn answer(&mut self) -> bool {
+        self.ran_until_ns = None;
         while !self.is_stopped
             && let Some(command) = self.commands.next()
         {
@@ -186,6 +199,9 @@ impl Lane {
                 other => other.carry_out(self),
             }
         }
+        let places =
+            self.members.iter().flatten().flat_map(|member| member.wires()).map(|wire| wire.places());
+        self.least_places = places.min().unwrap_or_default();
         for (at, member) in self.members.iter_mut().enumerate() {
             let Some(member) = member else { continue };
             if member.worker.was_called() && !member.is_called {
@@ -201,6 +217,7 @@ impl Lane {
 
     /// Does what was asked of switches, as far as they have time; whether anything was done.
     fn answer_called(&mut self) -> bool {
+        self.ran_until_ns = None;
         let mut any = false;
         let limit = self.fair.limit(self.active.iter().chain(&self.called).copied());
         for _ in 0..self.called.len() {
@@ -232,7 +249,10 @@ impl Lane {
 
     /// Takes frames from the ports and gives them to the inboxes of their switches.
     fn receive(&mut self) -> bool {
-        let Lane { physicals, supplies, spread, received, failures, members, active, fair, .. } = self;
+        let Lane {
+            physicals, supplies, spread, received, failures, members, active, fair, least_places, ..
+        } = self;
+        let room = *least_places;
         let pool = supplies.pool();
         // One that has more than its burst is slow, or has used its time: nobody waits for it.
         let waiting = |id: &MemberId| member(members, *id).map_or(0, |member| member.waiting().min(BURST));
@@ -257,8 +277,10 @@ impl Lane {
                     spread.give(physical.number, received, pool);
                 }
             }
-            let enough = (BURST * spread.touched()).clamp(MAX_BATCH, most);
-            if !more || spread.collected() >= enough {
+            let touched = spread.touched();
+            let enough = (BURST * touched).max(FEW).min(most);
+            let collected = spread.collected();
+            if !more || collected >= enough || collected + MAX_BATCH > room * touched {
                 break;
             }
         }
@@ -422,6 +444,7 @@ impl Lane {
 
     /// Sleeps until there is something to do.
     fn rest(&mut self) {
+        self.ran_until_ns = None;
         self.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if !self.members_told.has_any() && !self.exits_told.has_any() {

@@ -139,13 +139,16 @@ impl Spread {
             }
         }
         batch.deal(&mut goals, &mut shares.batches);
-        // What is left is for no wire or for several, or there was no room in a batch.
+        if batch.is_empty() {
+            return;
+        }
+        // What is left is for no wire or for several, or its batch was full, which a batch is not once its packets have gone to the inbox.
+        for goal in goals.iter().take(batch.len()).filter(|goal| **goal < NOT_ONE) {
+            shares.deliver_full(&routes.wires, *goal as usize, pool);
+        }
+        batch.deal(&mut goals, &mut shares.batches);
         for (packet, goal) in batch.drain().zip(goals) {
-            if goal < NOT_ONE {
-                shares.give(&routes.wires, goal as usize, packet, pool);
-                continue;
-            }
-            match others.get((goal - NOT_ONE) as usize).copied().flatten() {
+            match others.get(goal.wrapping_sub(NOT_ONE) as usize).copied().flatten() {
                 Some(flood) => shares.give_each(&routes.wires, routes.classifier.hits(flood), packet, pool),
                 None => {
                     routes.unclassified.fetch_add(1, Ordering::Relaxed);
@@ -212,10 +215,16 @@ impl Shares {
     }
 
     fn give(&mut self, wires: &[Arc<Wire>], wire: usize, packet: Packet, pool: &mut PacketPool) {
-        if let Err(packet) = self.batches[wire].push(packet) {
+        self.deliver_full(wires, wire, pool);
+        // It has room.
+        self.batches[wire].push(packet).map_or_else(|packet| pool.put(packet), |_| ());
+    }
+
+    /// Gives a wire what there is, if no more fits.
+    #[inline]
+    fn deliver_full(&mut self, wires: &[Arc<Wire>], wire: usize, pool: &mut PacketPool) {
+        if self.batches[wire].is_full() {
             self.deliver(&wires[wire], wire, pool);
-            // It has room now.
-            self.batches[wire].push(packet).map_or_else(|packet| pool.put(packet), |_| ());
         }
     }
 

@@ -111,6 +111,11 @@ impl Wire {
         self.inbox.set_limit(places);
     }
 
+    /// How many packets may wait for the switch.
+    pub(crate) fn places(&self) -> usize {
+        self.inbox.limit()
+    }
+
     /// Whether its switch is to look at it: packets wait, or what it sends goes elsewhere from now on.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {

@@ -255,6 +255,26 @@ fn a_chain_of_switches_forwards_and_a_circle_ends_with_a_reason() {
     }
 }
 
+/// A lane that collects more at once than some port has places for would lose frames of switches that keep up.
+#[test]
+fn a_long_burst_passes_a_port_with_few_places() {
+    for places in [64, 70, 200, 1024] {
+        let mut device = Device::new(1);
+        let mut first = device.add(0, 2, Traffic::default());
+        let mut second = device.add(0, 2, Traffic::default());
+        for wire in first.wires.iter().chain([port(&second.wires, 1)]) {
+            wire.set_places(1024);
+        }
+        port(&second.wires, 0).set_places(places);
+        device.backplane.link(port(&first.wires, 1), port(&second.wires, 0), Emulation::default());
+        device.claim(&mut second, 1, 1, Match::Whole);
+        device.claim(&mut first, 0, 0, Match::Whole);
+        let sent: Vec<Vec<u8>> = (0..3000).map(|n| frame([2; 6], None, n)).collect();
+        device.cables[0].send(sent.clone());
+        assert_eq!(device.cables[1].receive(3000), sent, "{places} places");
+    }
+}
+
 #[test]
 fn links_have_delay_rate_and_loss() {
     let mut device = Device::new(1);

@@ -1,7 +1,7 @@
 //! What many switches on one thread cost: packets sent by a chassis of 1 to 1024 instances of a program, next to the switch alone; the
 //! memory of an instance that has nothing to do; and how long many instances take to start.
 //!
-//!     cargo bench -p millrace-bench --bench chassis [-- PROGRAM | INSTANCES | rates | memory | start | counted ...]
+//!     cargo bench -p millrace-bench --bench chassis [-- PROGRAM | INSTANCES | rates | memory | start | counted | skewed ...]
 //!
 //! **Rates.** The frames of a trace come in by one port of the machine, those of one instance after those of the others, packet by packet
 //! (uniform), or three of four for the first instance in eight (skewed). They are frames that the program forwards, each to one port: what
@@ -11,7 +11,7 @@
 //!
 //! **Memory.** What the process grows by for each instance, with its entries, in a chassis with its wires connected.
 //!
-//! **Counted.** Only if it is asked for: a chassis gets a fixed number of frames, uniform, and ends when it has sent them. Its lane sleeps before and
+//! **Counted.** Only if it is asked for: a chassis gets a fixed number of frames, uniform or `skewed`, and ends when it has sent them. Its lane sleeps before and
 //! after, so what an instruction counter says of the lane's thread is the work for these frames, the same in each run but for
 //! what depends on the time that passes:
 //!
@@ -64,7 +64,7 @@ fn main() {
     let numbers: Vec<usize> = wanted.iter().filter_map(|word| word.parse().ok()).collect();
     let is_number = |count| numbers.is_empty() || numbers.contains(&count);
     if wanted.iter().any(|wanted| wanted == "counted") {
-        counted(&names, is_number);
+        counted(&names, is_number, wanted.iter().any(|wanted| wanted == "skewed"));
     }
     if is_wanted(&modes, "rates") {
         rates(&names, is_number);
@@ -126,13 +126,13 @@ fn rates(names: &[&str], is_wanted: impl Fn(usize) -> bool) {
 }
 
 /// Sends a fixed number of frames through chassis.
-fn counted(names: &[&str], is_wanted: impl Fn(usize) -> bool) {
+fn counted(names: &[&str], is_wanted: impl Fn(usize) -> bool, skewed: bool) {
     for name in names {
         let (source, entries, packets) = files(name);
         let pipeline = compile(&source);
         let all = forwarded(&pipeline, &entries, &packets);
         for instances in INSTANCES.into_iter().filter(|count| is_wanted(*count)) {
-            let frames = interleave(&all, instances, false, instances > 1);
+            let frames = interleave(&all, instances, skewed && instances > 1, instances > 1);
             let (trace, passes) = (capture(&frames), COUNTED / frames.len() + 1);
             let (backplane, _members, routes) = chassis_of(&pipeline, &entries, instances);
             connect(&backplane, &routes, pairs(&trace, &format!(",passes={passes}")));

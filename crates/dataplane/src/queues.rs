@@ -496,8 +496,12 @@ impl Queues {
         if !self.direct.is_empty() {
             return Some(0);
         }
-        let queues = self.ports.values().filter(|port| port.room != Some(0)).flat_map(|port| &port.queues);
-        let free = queues.filter(|queue| !queue.packets.is_empty()).map(Queue::free_at_ns).min();
+        let of_ports = || {
+            let queues =
+                self.ports.values().filter(|port| port.room != Some(0)).flat_map(|port| &port.queues);
+            queues.filter(|queue| !queue.packets.is_empty()).map(Queue::free_at_ns).min()
+        };
+        let free = if self.queued > 0 { of_ports() } else { None };
         [free, self.planned.next_ns(), self.timed.next_ns()].into_iter().flatten().min()
     }
 

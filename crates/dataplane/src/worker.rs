@@ -632,7 +632,8 @@ impl Worker {
             };
         }
         let tells = self.listener.of_packets;
-        let left_ns = self.simulated.flatten().unwrap_or(0).saturating_add(self.switch.now_ns());
+        // The clock was read above.
+        let left_ns = self.simulated.flatten().unwrap_or(0).saturating_add(self.switch.now_ns);
         let Worker { switch, ports, packets, simulated, bursts: Bursts { arrivals, .. }, .. } = self;
         let Packets { pool, received, places, leaving, outgoing } = &mut **packets;
         switch.hops = received.packets().first().map_or(0, |packet| packet.hops);

@@ -147,7 +147,7 @@ impl Packet {
     /// Not 0 where [`Packet::is_like`] is false, so that many packets can be compared without a branch for each.
     #[inline]
     pub(crate) fn differs(&self, other: &Packet) -> usize {
-        self.slot.differs(&other.slot) | usize::from(self.hops ^ other.hops)
+        self.slot.differs(&other.slot) | (usize::from(self.hops) ^ usize::from(other.hops))
     }
 
     /// Whether the frame has no bytes.

@@ -436,7 +436,8 @@ impl Slot {
     /// 0 where [`Slot::is_with`] is true.
     #[inline]
     pub(crate) fn differs(&self, other: &Slot) -> usize {
-        Arc::as_ptr(&self.shared).addr() ^ Arc::as_ptr(&other.shared).addr()
+        // A difference, as what comes before the shared value is no part of it then.
+        Arc::as_ptr(&self.shared).addr().wrapping_sub(Arc::as_ptr(&other.shared).addr())
     }
 
     /// The start and the bytes of the region that it is a part of. Only its own bytes may be reached there.

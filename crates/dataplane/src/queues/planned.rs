@@ -124,6 +124,9 @@ impl Planned {
 
     /// When a packet may leave.
     pub(super) fn next_ns(&self) -> Option<u64> {
+        if self.len == 0 {
+            return None;
+        }
         let with_room = self.ports.values().filter(|port| port.has_room());
         with_room.filter_map(|port| port.egress.wake_ns()).min()
     }
