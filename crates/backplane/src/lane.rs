@@ -66,8 +66,8 @@ const TURNS_NS: u64 = 1_000_000;
 const LEAD_ROUNDS: u64 = 2;
 /// Requests of a switch that are answered at a time.
 const ANSWERS: usize = 16;
-/// Of each second so many nanoseconds are for answers also of switches that are ahead of others, and so many at once: who changes a switch should
-/// not wait until all others have had their turns, and no change should take longer than a batch may.
+/// Of each second so many nanoseconds are for answers, also of switches that are ahead of others, and so many at once: who changes a switch should
+/// not wait until all others have had their turns, nor should the switch, and no change should take longer than a batch may.
 const ANSWERS_NS: u64 = 20_000_000;
 const ANSWERS_BURST_NS: u64 = 500_000;
 /// How long turns go on while requests wait, in nanoseconds.
@@ -178,6 +178,8 @@ impl Lane {
         loop {
             let any = self.run_members(&mut now);
             let sent = self.send();
+            // Whose frames were sent has been charged for that: it is not the time of who has the next turn.
+            now = now.max(self.charged_until_ns);
             // Who waits for another's next packets waits for less time than a sleep takes.
             busy |= any != Some(false) || sent;
             let is_over = now.saturating_sub(begun) >= TURNS_NS || self.doorbell.rings();
@@ -224,7 +226,8 @@ impl Lane {
             let now = now_ns();
             let id = self.called.remove(0);
             let Some(Some(member)) = self.members.get_mut(usize::from(id)) else { continue };
-            if !self.fair.allows(id, limit) && !self.answers.has_any(now) {
+            let is_free = self.answers.has_any(now);
+            if !self.fair.allows(id, limit) && !is_free {
                 self.called.push(id);
                 continue;
             }
@@ -234,8 +237,12 @@ impl Lane {
             let then = now_ns();
             let cost = self.processor.charge(then.saturating_sub(now), then);
             member.use_time(cost, then);
-            self.fair.charge(id, cost);
             self.answers.owe(cost, then);
+            // The switch does not pay with its turns for what there is time for: it would forward nothing for many rounds after a swap.
+            match is_free {
+                true => member.deficit_ns += i64::try_from(cost).unwrap_or(i64::MAX),
+                false => self.fair.charge(id, cost),
+            }
             self.charged_until_ns = then;
             member.is_called = more;
             if more {

@@ -11,6 +11,7 @@ use millrace_drivers::{FarEnd, MemoryPort, Next};
 use millrace_frames::SlotLayout;
 use millrace_pipeline::text;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -255,20 +256,53 @@ fn a_chain_of_switches_forwards_and_a_circle_ends_with_a_reason() {
     }
 }
 
-/// A lane that collects more at once than some port has places for would lose frames of switches that keep up.
+/// Where each frame takes a millisecond to be sent.
+struct Slow(Arc<AtomicU64>);
+
+impl FarEnd for Slow {
+    fn next(&mut self) -> Next<'_> {
+        Next::None
+    }
+
+    fn take(&mut self, _frame: &[u8]) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(1) {}
+        self.0.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+}
+
+/// A switch that has more packets after its turn goes on when what it sent is sent: the time of that is not its own.
+#[test]
+fn the_time_that_a_port_takes_to_send_is_nobodys() {
+    let mut device = Device::new(1);
+    let sent = Arc::<AtomicU64>::default();
+    device.backplane.add_physical(0, 2, Box::new(MemoryPort::new(Slow(Arc::clone(&sent))))).unwrap();
+    let mut member = device.add(0, 2, Traffic::default());
+    // The other one has nearly all of the time, so that a turn is a few steps.
+    let share = TimeShare { guaranteed: 990_000, ..TimeShare::default() };
+    let setting = MemberSetting { ports: vec![0], places: 1024, share, ..MemberSetting::default() };
+    let _other = device.backplane.add_member(0, switch(), &setting).unwrap();
+    member.wires.iter().for_each(|wire| wire.set_places(1024));
+    let to = ExitTo { lane: 0, physical: 2, share: ExitShare::default(), tags: Default::default() };
+    device.backplane.connect(port(&member.wires, 1), &[to]).unwrap();
+    device.claim(&mut member, 0, 0, Match::Whole);
+    device.cables[0].send((0..600).map(|n| frame([2; 6], None, n)));
+    wait_for(|| sent.load(Ordering::Relaxed) == 600);
+    // Its own work is some milliseconds.
+    let used = Duration::from_nanos(member.counts.used_ns());
+    assert!(used < Duration::from_millis(150), "{used:?}");
+}
+
+/// A lane that collects more at once than a port has places for would lose frames of a switch that keeps up.
 #[test]
 fn a_long_burst_passes_a_port_with_few_places() {
     for places in [64, 70, 200, 1024] {
         let mut device = Device::new(1);
-        let mut first = device.add(0, 2, Traffic::default());
-        let mut second = device.add(0, 2, Traffic::default());
-        for wire in first.wires.iter().chain([port(&second.wires, 1)]) {
-            wire.set_places(1024);
-        }
-        port(&second.wires, 0).set_places(places);
-        device.backplane.link(port(&first.wires, 1), port(&second.wires, 0), Emulation::default());
-        device.claim(&mut second, 1, 1, Match::Whole);
-        device.claim(&mut first, 0, 0, Match::Whole);
+        let mut member = device.add(0, 2, Traffic::default());
+        port(&member.wires, 0).set_places(places);
+        device.claim(&mut member, 1, 1, Match::Whole);
+        device.claim(&mut member, 0, 0, Match::Whole);
         let sent: Vec<Vec<u8>> = (0..3000).map(|n| frame([2; 6], None, n)).collect();
         device.cables[0].send(sent.clone());
         assert_eq!(device.cables[1].receive(3000), sent, "{places} places");
