@@ -8,8 +8,9 @@ use crate::packet::Packet;
 use crate::pool::MAX_BATCH;
 use std::cell::RefCell;
 
-/// Batches whose memory a thread keeps at most (2.5 MiB).
-const MAX_KEPT: usize = 1 << 10;
+/// Batches whose memory a thread keeps at most (8 MiB): a lane that collects frames for a thousand switches has one for each, and those that are
+/// on their way.
+const MAX_KEPT: usize = 1 << 12;
 
 thread_local! {
     static STOCK: RefCell<Vec<Vec<Packet>>> = const { RefCell::new(Vec::new()) };
