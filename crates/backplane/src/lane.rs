@@ -50,7 +50,7 @@ use std::time::Duration;
 /// Frames that a lane collects for each switch that has any, before it runs them.
 const BURST: usize = 2 * MAX_BATCH;
 /// Frames that a lane collects where a few switches have any: a round costs as much as many frames, and so many are still in the cache.
-const FEW: usize = 8 * MAX_BATCH;
+const FEW: usize = 16 * MAX_BATCH;
 /// Frames that a lane collects at most, with those that wait for its switches: what is switched soon after it came is still in the cache, but a turn of
 /// a switch that is not in the cache costs as much as many frames, so 256 switches are to have more than a few frames each.
 const MAX_COLLECTED: usize = 3 << 12;
@@ -68,7 +68,7 @@ const LEAD_ROUNDS: u64 = 2;
 const ANSWERS: usize = 16;
 /// Of each second so many nanoseconds are for answers, also of switches that are ahead of others, and so many at once: who changes a switch should
 /// not wait until all others have had their turns, nor should the switch, and no change should take longer than a batch may.
-const ANSWERS_NS: u64 = 20_000_000;
+const ANSWERS_NS: u64 = 10_000_000;
 const ANSWERS_BURST_NS: u64 = 500_000;
 /// How long turns go on while requests wait, in nanoseconds.
 const LOOK_NS: u64 = 250_000;

@@ -6,6 +6,7 @@ use crate::ahead::ask_for_line;
 use crate::burst::Place;
 use crate::region::Slot;
 use std::fmt;
+use std::mem::offset_of;
 
 /// Free bytes before a received frame, so that headers can be added without moving the frame.
 pub const HEADROOM: usize = 256;
@@ -40,6 +41,7 @@ pub struct Packet {
 }
 
 // Packets are moved where frames of many switches are told apart: two to a cache line.
+const _: () = assert!(size_of::<Packet>() == size_of::<Slot>() + 3 * size_of::<u16>() + 2 + size_of::<u64>());
 const _: () = assert!(size_of::<Packet>() <= 32);
 
 /// A frame would be longer than [`MAX_FRAME`] or than its slot, or shorter than nothing.
@@ -144,10 +146,16 @@ impl Packet {
         self.hops == other.hops && self.slot.is_with(&other.slot)
     }
 
-    /// Not 0 where [`Packet::is_like`] is false, so that many packets can be compared without a branch for each.
+    /// Whether all of these are like one another.
     #[inline]
-    pub(crate) fn differs(&self, other: &Packet) -> usize {
-        self.slot.differs(&other.slot) | (usize::from(self.hops) ^ usize::from(other.hops))
+    pub(crate) fn are_alike(packets: &[Packet]) -> bool {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the machine has AVX2.
+            return unsafe { are_alike_avx2(packets) };
+        }
+        let Some((first, others)) = packets.split_first() else { return true };
+        others.iter().all(|packet| packet.is_like(first))
     }
 
     /// Whether the frame has no bytes.
@@ -406,6 +414,40 @@ impl Packet {
     }
 }
 
+/// [`Packet::are_alike`]. A packet is a vector: it is compared with the first one by two instructions, and what differs in any place that counts
+/// is looked at once in the end.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx2")]
+fn are_alike_avx2(packets: &[Packet]) -> bool {
+    use std::arch::x86_64::{
+        __m256i, _mm256_loadu_si256, _mm256_or_si256, _mm256_setzero_si256, _mm256_testz_si256,
+        _mm256_xor_si256,
+    };
+    /// The bytes that say which memory a packet is of, and how many links it has taken.
+    const COUNTS: [u8; size_of::<Packet>()] = {
+        let mut bytes = [0; size_of::<Packet>()];
+        let (slot, mut at) = (offset_of!(Packet, slot) + Slot::MEMORY_AT, 0);
+        while at < size_of::<usize>() {
+            bytes[slot + at] = 0xff;
+            at += 1;
+        }
+        bytes[offset_of!(Packet, hops)] = 0xff;
+        bytes
+    };
+    let Some(first) = packets.first() else { return true };
+    // SAFETY: a packet has the size of a vector and no bytes between its fields, and so has the constant.
+    let load = |place: *const __m256i| unsafe { _mm256_loadu_si256(place) };
+    let first = load(std::ptr::from_ref(first).cast());
+    let differs = |differences, packet| {
+        _mm256_or_si256(
+            differences,
+            _mm256_xor_si256(load(std::ptr::from_ref::<Packet>(packet).cast()), first),
+        )
+    };
+    let differences = packets.iter().fold(_mm256_setzero_si256(), differs);
+    _mm256_testz_si256(differences, load(COUNTS.as_ptr().cast())) == 1
+}
+
 fn change(count: usize) -> isize {
     isize::try_from(count).unwrap_or(isize::MAX)
 }
@@ -474,6 +516,30 @@ mod tests {
         packet.truncate(1);
         packet.truncate(5);
         assert_eq!(packet.data(), [7]);
+    }
+
+    #[test]
+    fn packets_of_one_memory_with_as_many_links_are_alike() {
+        let (mut pool, mut other) = (crate::PacketPool::new(64), crate::PacketPool::new(1));
+        let mut packets: Vec<Packet> = std::iter::from_fn(|| pool.take()).collect();
+        for (number, packet) in packets.iter_mut().enumerate() {
+            packet.set_frame(&vec![1; number]).unwrap();
+            packet.set_service(Service { class: number as u8, queue: number as u16 });
+            (packet.hops, packet.timestamp_ns) = (3, number as u64);
+        }
+        assert!((0..=64).all(|count| Packet::are_alike(&packets[..count])));
+        for at in 0..64 {
+            packets[at].hops = 2;
+            assert!(!Packet::are_alike(&packets));
+            packets[at].hops = 3;
+        }
+        packets[40] = other.take().unwrap();
+        packets[40].hops = 3;
+        assert!(
+            !Packet::are_alike(&packets)
+                && Packet::are_alike(&packets[..40])
+                && Packet::are_alike(&packets[41..])
+        );
     }
 
     #[test]

@@ -288,8 +288,7 @@ impl Batch {
     /// Whether all packets are of one memory and have taken as many links, so that they can be switched together.
     #[inline]
     pub fn is_alike(&self) -> bool {
-        let Some((first, others)) = self.packets.split_first() else { return true };
-        others.iter().fold(0, |differences, packet| differences | packet.differs(first)) == 0
+        Packet::are_alike(&self.packets)
     }
 
     /// Takes all packets out, in order.

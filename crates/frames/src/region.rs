@@ -419,6 +419,9 @@ impl Drop for Returning {
 }
 
 impl Slot {
+    /// Where in a slot there is the address of what it shares with others of its region: equal where [`Slot::is_with`] is true.
+    pub(crate) const MEMORY_AT: usize = std::mem::offset_of!(Slot, shared);
+
     /// A slot with memory of its own.
     pub(crate) fn alone() -> Slot {
         let region = Region::new(1, SlotLayout::DEFAULT).unwrap_or_else(|_| {
@@ -431,13 +434,6 @@ impl Slot {
     #[inline]
     pub(crate) fn is_with(&self, other: &Slot) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
-    }
-
-    /// 0 where [`Slot::is_with`] is true.
-    #[inline]
-    pub(crate) fn differs(&self, other: &Slot) -> usize {
-        // A difference, as what comes before the shared value is no part of it then.
-        Arc::as_ptr(&self.shared).addr().wrapping_sub(Arc::as_ptr(&other.shared).addr())
     }
 
     /// The start and the bytes of the region that it is a part of. Only its own bytes may be reached there.
