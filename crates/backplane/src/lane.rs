@@ -49,8 +49,9 @@ use std::time::Duration;
 
 /// Frames that a lane collects for each switch that has any, before it runs them.
 const BURST: usize = 2 * MAX_BATCH;
-/// Frames that a lane collects where a few switches have any: a round costs as much as many frames, and so many are still in the cache.
+/// Frames and bytes that a lane collects where a few switches have any: a round costs as much as many frames, and so many are still in the cache.
 const FEW: usize = 16 * MAX_BATCH;
+const FEW_BYTES: usize = 96 << 10;
 /// Frames that a lane collects at most, with those that wait for its switches: what is switched soon after it came is still in the cache, but a turn of
 /// a switch that is not in the cache costs as much as many frames, so 256 switches are to have more than a few frames each.
 const MAX_COLLECTED: usize = 3 << 12;
@@ -285,9 +286,10 @@ impl Lane {
                 }
             }
             let touched = spread.touched();
-            let enough = (BURST * touched).max(FEW).min(most);
             let collected = spread.collected();
-            if !more || collected >= enough || collected + MAX_BATCH > room * touched {
+            let few = collected < FEW && spread.bytes() < FEW_BYTES;
+            let enough = collected >= most || collected >= BURST * touched && !few;
+            if !more || enough || collected + MAX_BATCH > room * touched {
                 break;
             }
         }

@@ -67,6 +67,8 @@ pub(crate) struct Spread {
     pub(crate) classify: Option<Box<dyn Classify>>,
     shares: Shares,
     collected: usize,
+    /// About how many bytes these have.
+    bytes: usize,
     /// Where frames of a batch go that do not go to one wire: nobody's, or those of several.
     others: Vec<Option<Flood>>,
 }
@@ -91,7 +93,7 @@ impl Spread {
         let wires = routes.wires.len();
         let batches = routes.wires.iter().map(|_| Batch::new()).collect();
         let shares = Shares { batches, delivered: vec![0; wires], touched: Vec::new() };
-        Spread { routes, classify, shares, collected: 0, others: Vec::with_capacity(MAX_BATCH) }
+        Spread { routes, classify, shares, collected: 0, bytes: 0, others: Vec::with_capacity(MAX_BATCH) }
     }
 
     /// How many wires get something.
@@ -104,14 +106,21 @@ impl Spread {
         self.collected
     }
 
+    /// About how many bytes these have.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Frames have come to a port of the machine.
     ///
     /// First it is found out where each frame goes, and what changes in it is changed; then packets are moved. A packet that is moved right after a
     /// change waits until the processor has stored that.
     #[inline]
     pub(crate) fn give(&mut self, physical: u16, batch: &mut Batch, pool: &mut PacketPool) {
-        let Spread { routes, classify, shares, collected, others } = self;
+        let Spread { routes, classify, shares, collected, bytes, others } = self;
         *collected += batch.len();
+        // As if all were as long as the first: to add them up would cost more than it is for.
+        *bytes += batch.packets().first().map_or(0, |first| first.len() * batch.len());
         let rules = routes.classifier.port(physical);
         if let Some(hit) = rules.whole().filter(|hit| hit.tag == TagAction::Keep) {
             return shares.give_all(&routes.wires[hit.port as usize], hit.port as usize, batch, pool);
@@ -161,14 +170,14 @@ impl Spread {
     /// Gives the wires what they get, and tells how many came for each of them since the last time.
     #[inline]
     pub(crate) fn hand_over(&mut self, pool: &mut PacketPool, mut tell: impl FnMut(&Wire, usize)) {
-        let Spread { routes, shares: Shares { batches, delivered, touched }, collected, .. } = self;
+        let Spread { routes, shares: Shares { batches, delivered, touched }, collected, bytes, .. } = self;
         for at in touched.drain(..) {
             let (batch, wire) = (&mut batches[at], &routes.wires[at]);
             tell(wire, std::mem::take(&mut delivered[at]) + batch.len());
             wire.deliver(batch, pool);
             batch.rest();
         }
-        *collected = 0;
+        (*collected, *bytes) = (0, 0);
     }
 }
 

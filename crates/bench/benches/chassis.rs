@@ -1,13 +1,17 @@
 //! What many switches on one thread cost: packets sent by a chassis of 1 to 1024 instances of a program, next to the switch alone; the
 //! memory of an instance that has nothing to do; and how long many instances take to start.
 //!
-//!     cargo bench -p millrace-bench --bench chassis [-- PROGRAM | INSTANCES | rates | memory | start | counted | skewed ...]
+//!     cargo bench -p millrace-bench --bench chassis [-- PROGRAM | INSTANCES | rates | memory | start | counted | skewed | bytes=N ...]
 //!
 //! **Rates.** The frames of a trace come in by one port of the machine, those of one instance after those of the others, packet by packet
 //! (uniform), or three of four for the first instance in eight (skewed). They are frames that the program forwards, each to one port: what
 //! it drops would tell how fast packets go back to their pool, and what it floods how fast they are copied. Each instance meets them in the
 //! order in which the switch alone does. Each has a VLAN, whose tag it does not see; a chassis of one has the ports whole. Rates are
-//! by the CPU time of the thread that forwards. Ratios are medians of rounds that alternate with the switch alone.
+//! by the CPU time of the thread that forwards. Ratios are medians of rounds that alternate with the switch alone. With `bytes=1518` frames are
+//! as long, with their check sequence, which may be said several times; otherwise they are as the program's test has them.
+//!
+//! `l2_router` is two switches an instance: a layer-2 switch that sends to a router by a link inside. Alone is then what both take one after the
+//! other, each alone.
 //!
 //! **Memory.** What the process grows by for each instance, with its entries, in a chassis with its wires connected.
 //!
@@ -25,7 +29,7 @@ mod lab;
 use lab::running::{Running, median, thread_named, time_of};
 use lab::{capture, compile, files, frames, image, resident, switch};
 use millrace_backplane::{
-    Backplane, DEFAULT_HOPS, ExitShare, ExitTo, MemberHandle, MemberSetting, Route, Setting,
+    Backplane, DEFAULT_HOPS, Emulation, ExitShare, ExitTo, MemberHandle, MemberSetting, Route, Setting,
 };
 use millrace_chassis::{Making, Pipeline};
 use millrace_classifier::{Match, Priority, Rule, TagAction, Target};
@@ -33,6 +37,7 @@ use millrace_dataplane::{Cancel, EngineKind, PortId, Switch, SwitchConfig, Worke
 use millrace_drivers::QueuePair;
 use millrace_drivers::null::NullPort;
 use millrace_frames::SlotLayout;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -52,6 +57,10 @@ const INSTANCES: [usize; 5] = [1, 16, 64, 256, 1024];
 const MEASURED: usize = 256;
 const STARTED: usize = 1024;
 const PROGRAMS: [&str; 3] = ["l2_switch", "router", "firewall"];
+/// A layer-2 switch and a router; the port of the first that is linked to port 0 of the second.
+const LINKED: &str = "l2_router";
+const LINK: PortId = 3;
+const CHECK_SEQUENCE: usize = 4;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
@@ -60,14 +69,18 @@ fn main() {
         !any || wanted.iter().any(|wanted| wanted == word)
     };
     let modes = ["rates", "memory", "start", "counted"];
-    let names: Vec<&str> = PROGRAMS.into_iter().filter(|name| is_wanted(&PROGRAMS, name)).collect();
+    let all = [&PROGRAMS[..], &[LINKED]].concat();
+    let named: Vec<&str> = all.iter().copied().filter(|name| is_wanted(&all, name)).collect();
+    let names: Vec<&str> = named.iter().copied().filter(|name| *name != LINKED).collect();
+    let bytes: Vec<usize> =
+        wanted.iter().filter_map(|word| word.strip_prefix("bytes=")?.parse().ok()).collect();
     let numbers: Vec<usize> = wanted.iter().filter_map(|word| word.parse().ok()).collect();
     let is_number = |count| numbers.is_empty() || numbers.contains(&count);
     if wanted.iter().any(|wanted| wanted == "counted") {
         counted(&names, is_number, wanted.iter().any(|wanted| wanted == "skewed"));
     }
     if is_wanted(&modes, "rates") {
-        rates(&names, is_number);
+        rates(&named, &bytes, is_number);
     }
     if is_wanted(&modes, "memory") {
         println!("\nKiB of an instance that has nothing to do, of {MEASURED} in a chassis");
@@ -83,18 +96,68 @@ fn main() {
     }
 }
 
-fn rates(names: &[&str], is_wanted: impl Fn(usize) -> bool) {
+/// The switches of an instance, the second linked to the first, and the frames that come for them.
+struct Case {
+    stages: Vec<(Pipeline, String)>,
+    frames: Vec<Vec<u8>>,
+}
+
+impl Case {
+    /// With frames of so many bytes; none: as they are.
+    fn new(name: &str, bytes: Option<usize>) -> Case {
+        let (source, entries, packets) = files(if name == LINKED { "router" } else { name });
+        let pipeline = compile(&source);
+        let mut frames = padded(frames(&packets), bytes);
+        if name != LINKED {
+            let frames = forwarded(&pipeline, &entries, frames, |_| true);
+            return Case { stages: vec![(pipeline, entries)], frames };
+        }
+        // What leaves the router by its port 0 would go back over the link.
+        frames = forwarded(&pipeline, &entries, frames, |port| port > 0)
+            .into_iter()
+            .map(|frame| (0, frame))
+            .collect();
+        let (source, ..) = files("l2_switch");
+        let address =
+            |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<String>>().join(":");
+        let entries_of = |(_, frame): &(PortId, Vec<u8>)| {
+            let (to, from) = (address(&frame[..6]), address(&frame[6..12]));
+            [format!("table_add dmac forward {to} => {LINK}"), format!("table_add smac NoAction {from} =>")]
+        };
+        let lines: BTreeSet<String> = frames.iter().flat_map(entries_of).collect();
+        let layer_2 = lines.into_iter().collect::<Vec<String>>().join("\n");
+        let frames = frames.into_iter().map(|(_, frame)| frame).collect();
+        Case { stages: vec![(compile(&source), layer_2), (pipeline, entries)], frames }
+    }
+
+    /// Packets in a microsecond of the switches alone.
+    fn alone(&self, trace: &std::path::Path) -> f64 {
+        let times = self.stages.iter().map(|(pipeline, entries)| 1.0 / run_alone(pipeline, entries, trace));
+        1.0 / times.sum::<f64>()
+    }
+}
+
+/// Frames with zeros after them.
+fn padded(frames: Vec<(PortId, Vec<u8>)>, bytes: Option<usize>) -> Vec<(PortId, Vec<u8>)> {
+    let pad = |(port, mut frame): (PortId, Vec<u8>)| {
+        let length = bytes.map_or(0, |bytes| bytes.saturating_sub(CHECK_SEQUENCE));
+        frame.resize(frame.len().max(length), 0);
+        (port, frame)
+    };
+    frames.into_iter().map(pad).collect()
+}
+
+fn rates(names: &[&str], bytes: &[usize], is_wanted: impl Fn(usize) -> bool) {
     println!(
         "Mpps of packets sent by CPU time, medians of {ROUNDS} rounds that alternate with the switch alone"
     );
     println!(
-        "{:12} {:>9} {:>8} {:>9} {:>9} {:>9}",
-        "program", "instances", "traffic", "alone", "chassis", "ratio"
+        "{:12} {:>6} {:>9} {:>8} {:>9} {:>9} {:>9}",
+        "program", "bytes", "instances", "traffic", "alone", "chassis", "ratio"
     );
-    for name in names {
-        let (source, entries, packets) = files(name);
-        let pipeline = compile(&source);
-        let all = forwarded(&pipeline, &entries, &packets);
+    let sizes = if bytes.is_empty() { vec![None] } else { bytes.iter().copied().map(Some).collect() };
+    for (name, bytes) in names.iter().flat_map(|name| sizes.iter().map(move |bytes| (name, *bytes))) {
+        let case = Case::new(name, bytes);
         for instances in INSTANCES.into_iter().filter(|count| is_wanted(*count)) {
             for skewed in [false, true] {
                 if skewed && instances == 1 {
@@ -102,22 +165,25 @@ fn rates(names: &[&str], is_wanted: impl Fn(usize) -> bool) {
                 }
                 let (mut alone, mut together, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
                 // As many frames for both, so that they miss the cache as often.
-                let trace = capture(&interleave(&all, instances, skewed, false));
+                let trace = capture(&interleave(&case.frames, instances, skewed, false));
                 let mixed = if instances == 1 {
                     trace.clone()
                 } else {
-                    capture(&interleave(&all, instances, skewed, true))
+                    capture(&interleave(&case.frames, instances, skewed, true))
                 };
                 for _ in 0..ROUNDS {
-                    let one = run_alone(&pipeline, &entries, &trace);
-                    let many = run_chassis(&pipeline, &entries, &mixed, instances);
+                    let one = case.alone(&trace);
+                    let many = run_chassis(&case, &mixed, instances);
                     ratios.push(many / one);
                     alone.push(one);
                     together.push(many);
                 }
                 let traffic = if skewed { "skewed" } else { "uniform" };
+                let size = bytes.map_or("test".to_owned(), |bytes| bytes.to_string());
                 let (alone, together, ratio) = (median(alone), median(together), median(ratios));
-                println!("{name:12} {instances:>9} {traffic:>8} {alone:>9.2} {together:>9.2} {ratio:>9.3}");
+                println!(
+                    "{name:12} {size:>6} {instances:>9} {traffic:>8} {alone:>9.2} {together:>9.2} {ratio:>9.3}"
+                );
                 let _ = std::fs::remove_file(&mixed);
                 let _ = std::fs::remove_file(&trace);
             }
@@ -128,13 +194,11 @@ fn rates(names: &[&str], is_wanted: impl Fn(usize) -> bool) {
 /// Sends a fixed number of frames through chassis.
 fn counted(names: &[&str], is_wanted: impl Fn(usize) -> bool, skewed: bool) {
     for name in names {
-        let (source, entries, packets) = files(name);
-        let pipeline = compile(&source);
-        let all = forwarded(&pipeline, &entries, &packets);
+        let case = Case::new(name, None);
         for instances in INSTANCES.into_iter().filter(|count| is_wanted(*count)) {
-            let frames = interleave(&all, instances, skewed && instances > 1, instances > 1);
+            let frames = interleave(&case.frames, instances, skewed && instances > 1, instances > 1);
             let (trace, passes) = (capture(&frames), COUNTED / frames.len() + 1);
-            let (backplane, _members, routes) = chassis_of(&pipeline, &entries, instances);
+            let (backplane, _members, routes) = chassis_of(&case, instances);
             connect(&backplane, &routes, pairs(&trace, &format!(",passes={passes}")));
             let (mut sent, mut before) = (sent_by(&backplane), 0);
             while sent == 0 || sent > before {
@@ -147,14 +211,19 @@ fn counted(names: &[&str], is_wanted: impl Fn(usize) -> bool, skewed: bool) {
     }
 }
 
-/// The frames of a test that come in by the first port and that the program forwards to one port, whatever came before.
-fn forwarded(pipeline: &Pipeline, entries: &str, packets: &str) -> Vec<Vec<u8>> {
+/// The frames that come in by the first port and that the program forwards to one such port, whatever came before.
+fn forwarded(
+    pipeline: &Pipeline,
+    entries: &str,
+    frames: Vec<(PortId, Vec<u8>)>,
+    to: impl Fn(PortId) -> bool,
+) -> Vec<Vec<u8>> {
     let mut switch = switch(pipeline, entries);
     let mut is_forwarded = |frame: &[u8]| {
         let outputs: Vec<PortId> = switch.inject(0, frame, 0).outputs().map(|(port, _)| port).collect();
-        matches!(outputs[..], [port] if port < PortId::from(PORTS))
+        matches!(outputs[..], [port] if port < PortId::from(PORTS) && to(port))
     };
-    let frames = frames(packets).into_iter().filter(|(port, _)| *port == 0).map(|(_, frame)| frame);
+    let frames = frames.into_iter().filter(|(port, _)| *port == 0).map(|(_, frame)| frame);
     frames.filter(|frame| is_forwarded(frame) && is_forwarded(frame)).collect()
 }
 
@@ -259,18 +328,25 @@ fn add(
     member
 }
 
-/// A chassis with so many switches, their routes not in use yet.
-fn chassis_of(
-    pipeline: &Pipeline,
-    entries: &str,
-    instances: usize,
-) -> (Backplane, Vec<MemberHandle>, Vec<Route>) {
+/// A chassis with so many instances, their routes not in use yet.
+fn chassis_of(case: &Case, instances: usize) -> (Backplane, Vec<MemberHandle>, Vec<Route>) {
     let backplane = chassis();
-    let (mut members, mut routes) = (Vec::new(), Vec::new());
+    let (mut members, mut routes): (Vec<MemberHandle>, Vec<Route>) = Default::default();
     for instance in 0..instances {
-        let mut switch = switch(pipeline, entries);
-        switch.use_best_code().expect("the best code");
-        members.push(add(&backplane, (switch, instance, instances == 1), &mut routes));
+        for (number, (pipeline, entries)) in case.stages.iter().enumerate() {
+            let mut switch = switch(pipeline, entries);
+            switch.use_best_code().expect("the best code");
+            let mut of_stage = Vec::new();
+            let member = add(&backplane, (switch, instance, instances == 1), &mut of_stage);
+            if number > 0 {
+                let wire = |of: &MemberHandle, port| Arc::clone(of.wire(port).expect("a port"));
+                let (from, to) = (wire(&members[members.len() - 1], LINK), wire(&member, 0));
+                backplane.link(&from, &to, Emulation::default());
+            }
+            // Frames come for the first.
+            routes.extend(of_stage.into_iter().filter(|_| number == 0));
+            members.push(member);
+        }
     }
     (backplane, members, routes)
 }
@@ -281,8 +357,8 @@ fn sent_by(backplane: &Backplane) -> u64 {
     report.ports.iter().map(|(_, port)| port.tx_packets).sum()
 }
 
-fn run_chassis(pipeline: &Pipeline, entries: &str, trace: &std::path::Path, instances: usize) -> f64 {
-    let (backplane, _members, routes) = chassis_of(pipeline, entries, instances);
+fn run_chassis(case: &Case, trace: &std::path::Path, instances: usize) -> f64 {
+    let (backplane, _members, routes) = chassis_of(case, instances);
     connect(&backplane, &routes, pairs(trace, ""));
     let thread = thread_named("lane 0");
     let_it_run(thread, WARM_UP);
