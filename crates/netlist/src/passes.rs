@@ -1,15 +1,16 @@
 //! Optimisations that keep the meaning: after them, outputs are what they were in every cycle.
 //!
 //! All work by building a module again with [`crate::ModuleBuilder`], whose rules fold and share, from those of its parts that an
-//! output depends on. `rebuild` does that; `registers` finds state that never changes or exists twice; `narrow` drops bits that
-//! nothing reads. `delay` is for fabrics without shift registers, and `borrows` for those on which synthesis makes more of a comparison than of a
-//! difference, when a design is ready: they are no part of [`optimize`].
+//! output depends on. `rebuild` does that; `registers` finds state that never changes or exists twice, `steady` bits of registers
+//! and ports that do; `narrow` drops bits that nothing reads. `delay` is for fabrics without shift registers, and `borrows` for those on
+//! which synthesis makes more of a comparison than of a difference, when a design is ready: they are no part of [`optimize`].
 
 mod borrows;
 mod delay;
 mod narrow;
 mod rebuild;
 mod registers;
+mod steady;
 
 pub use borrows::borrows;
 pub use delay::delay_lines;
@@ -22,26 +23,46 @@ use cranelift_entity::packed_option::PackedOption;
 /// How often a module is built again at most; each time finds what the one before has made possible.
 const ROUNDS: usize = 8;
 
-/// Optimises a verified design: each module by itself, and drops modules that the top has no instance of. Ports of modules stay.
+/// Optimises a verified design: each module by itself, but for bits of its ports that never change, and drops modules that the top has no
+/// instance of. Ports of modules stay.
 pub fn optimize(design: &mut Design) {
-    for id in 0..design.modules.len() {
-        let id = ModuleId::from_u32(id as u32);
-        let mut module = std::mem::take(&mut design.modules[id]);
-        for _ in 0..ROUNDS {
-            let next = round(&module);
-            let done = next == module;
-            module = next;
-            if done {
-                break;
-            }
+    drop_modules(design);
+    let mut ports = steady::Ports::default();
+    let ids: Vec<ModuleId> = design.modules.keys().collect();
+    for id in &ids {
+        design.modules[*id] = optimized(&design.modules[*id], (&ports, *id));
+        ports.note_outputs(*id, &design.modules[*id]);
+    }
+    for id in ids.into_iter().rev() {
+        if ports.knows_inputs(id) {
+            design.modules[id] = optimized(&design.modules[id], (&ports, id));
         }
-        design.modules[id] = clean(&module);
+        ports.note_inputs(id, &design.modules[id]);
     }
     drop_modules(design);
 }
 
-fn round(module: &Module) -> Module {
-    let module = rebuild::rebuild(module, &registers::known(module));
+fn optimized(module: &Module, ports: (&steady::Ports, ModuleId)) -> Module {
+    let next = round(module, ports);
+    if next == *module {
+        return clean(module);
+    }
+    let mut module = next;
+    for _ in 1..ROUNDS {
+        let next = round(&module, ports);
+        let done = next == module;
+        module = next;
+        if done {
+            break;
+        }
+    }
+    clean(&module)
+}
+
+fn round(module: &Module, ports: (&steady::Ports, ModuleId)) -> Module {
+    let mut known = registers::known(module);
+    steady::add(module, &mut known, ports);
+    let module = rebuild::rebuild(module, &known);
     narrow::narrow(&module).unwrap_or(module)
 }
 

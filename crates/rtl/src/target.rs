@@ -56,9 +56,9 @@ impl Target {
 
     /// A finished design, as the fabric has it.
     pub fn suit(self, design: &mut Design) {
+        // Bits that nothing reads need no memory, and tools look for those that never change a cycle of a pipeline at a time.
+        passes::optimize(design);
         if !self.has_shift_registers() {
-            // Bits that nothing reads need no memory.
-            passes::optimize(design);
             passes::delay_lines(design);
         }
         if self.fabric() == Fabric::Lut4 {

@@ -1,6 +1,6 @@
 //! A module built again, from what its outputs depend on.
 
-use super::registers::Known;
+use super::registers::{Known, Piece, Pieces, Value};
 use crate::*;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
@@ -31,8 +31,18 @@ impl Live {
             match op {
                 Op::Register(register) => {
                     let register = match known.get(*register) {
-                        Some(super::registers::Value::Constant(_)) => continue,
-                        Some(super::registers::Value::Same(other)) => *other,
+                        Some(Value::Constant(_)) => continue,
+                        Some(Value::Same(other)) => *other,
+                        Some(Value::Pieces(pieces)) => {
+                            stack.extend(pieces.down().filter_map(|piece| match piece {
+                                Piece::Of(node, ..) => Some(*node),
+                                Piece::Constant(_) | Piece::Own(..) => None,
+                            }));
+                            if pieces.width() == 0 {
+                                continue;
+                            }
+                            *register
+                        }
                         None => *register,
                     };
                     if live.registers.insert(register) {
@@ -146,8 +156,16 @@ impl Rebuilder<'_> {
         new.streams = old.streams.clone();
         new.places = old.places.clone();
         for (id, register) in old.registers.iter().filter(|(id, _)| self.live.registers.contains(*id)) {
-            let (next, enable) = (None.into(), None.into());
-            self.registers[id] = new.registers.push(Register { next, enable, ..register.clone() }).into();
+            let mut register = Register { next: None.into(), enable: None.into(), ..register.clone() };
+            if let Some(Value::Pieces(pieces)) = self.known.get(id) {
+                let kept = |bits: &Bits| {
+                    let parts = pieces.kept_down().map(|(low, width)| bits.slice(low + width - 1, low));
+                    parts.reduce(|high, low| high.concat(&low)).expect("a live register keeps bits")
+                };
+                register.reset = register.reset.as_ref().map(kept);
+                register.width = pieces.width();
+            }
+            self.registers[id] = new.registers.push(register).into();
         }
         for (id, memory) in old.memories.iter().filter(|(id, _)| self.live.memories.contains(*id)) {
             let (writes, reads) = (Vec::new(), PrimaryMap::new());
@@ -176,7 +194,10 @@ impl Rebuilder<'_> {
                 continue;
             }
             self.new.set_place_id(node.place);
-            let new = self.operation(node);
+            let mut new = self.operation(node);
+            if let Some(pieces) = self.known.values_from_outside.get(&id) {
+                new = self.put_together(pieces, |_, bit| bit, Some(new));
+            }
             self.nodes[id] = new.into();
             let named = matches!(self.new.module().nodes[new].op, Op::Input(_) | Op::Register(_));
             if let Some(name) = self.module.names.get(&id).filter(|_| !named) {
@@ -192,10 +213,9 @@ impl Rebuilder<'_> {
             Op::Input(input) => Op::Input(*input),
             Op::Register(register) => {
                 let register = match self.known.get(*register) {
-                    Some(super::registers::Value::Constant(value)) => {
-                        return self.new.constant(value.clone());
-                    }
-                    Some(super::registers::Value::Same(other)) => *other,
+                    Some(Value::Constant(value)) => return self.new.constant(value.clone()),
+                    Some(Value::Same(other)) => *other,
+                    Some(Value::Pieces(pieces)) => return self.pieces(*register, pieces),
                     None => *register,
                 };
                 Op::Register(self.registers[register].expect("a live register"))
@@ -230,6 +250,48 @@ impl Rebuilder<'_> {
         self.new.operation(op, width)
     }
 
+    /// The value of a register that keeps some of its bits.
+    fn pieces(&mut self, old: RegisterId, pieces: &Pieces) -> NodeId {
+        let mut own = None;
+        if let Some(register) = self.registers[old].expand() {
+            // What it takes is there before it, if it was.
+            if let Some(next) =
+                self.module.registers[old].next.expand().and_then(|next| self.nodes[next].expand())
+            {
+                let next = self.kept(next, pieces);
+                self.new.module_mut().registers[register].next = next.into();
+            }
+            own = Some(self.new.operation(Op::Register(register), pieces.width()));
+        }
+        self.put_together(pieces, Pieces::place, own)
+    }
+
+    /// A value made of pieces, with those of its own at their place in another value.
+    fn put_together(
+        &mut self,
+        pieces: &Pieces,
+        place: fn(&Pieces, u32) -> u32,
+        own: Option<NodeId>,
+    ) -> NodeId {
+        let mut parts = Vec::new();
+        for piece in pieces.down() {
+            parts.push(match piece {
+                Piece::Constant(value) => self.new.constant(value.clone()),
+                Piece::Own(bit, width) => {
+                    self.new.slice(own.expect("a live register"), place(pieces, *bit), *width)
+                }
+                Piece::Of(node, low, width) => self.new.slice(self.node(*node), *low, *width),
+            });
+        }
+        self.new.concat(&parts)
+    }
+
+    /// The bits of what a register takes that it keeps.
+    fn kept(&mut self, next: NodeId, pieces: &Pieces) -> NodeId {
+        let parts: Vec<_> = pieces.kept_down().map(|(low, width)| self.new.slice(next, low, width)).collect();
+        self.new.concat(&parts)
+    }
+
     /// What drives outputs, registers, memories and instances.
     fn connect(&mut self) {
         let driven =
@@ -244,7 +306,11 @@ impl Rebuilder<'_> {
         }
         for (old, register) in &self.module.registers {
             let Some(id) = self.registers[old].expand() else { continue };
-            let (next, mut enable) = (driven(self, register.next), driven(self, register.enable));
+            let (mut next, mut enable) = (driven(self, register.next), driven(self, register.enable));
+            if let (Some(Value::Pieces(pieces)), Some(whole)) = (self.known.get(old), next.expand()) {
+                let kept = self.new.module().registers[id].next;
+                next = kept.expand().unwrap_or_else(|| self.kept(whole, pieces)).into();
+            }
             if is(self, enable, true) {
                 enable = None.into();
             }
