@@ -195,7 +195,7 @@ impl Rebuilder<'_> {
             }
             self.new.set_place_id(node.place);
             let mut new = self.operation(node);
-            if let Some(pieces) = self.known.values_from_outside.get(&id) {
+            if let Some(pieces) = self.known.values_in_pieces.get(&id) {
                 new = self.put_together(pieces, |_, bit| bit, Some(new));
             }
             self.nodes[id] = new.into();

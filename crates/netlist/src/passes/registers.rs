@@ -83,8 +83,8 @@ impl Pieces {
 #[derive(Default)]
 pub(crate) struct Known {
     values: FxHashMap<RegisterId, Value>,
-    /// Inputs, and what instances give, of which some bits never change.
-    pub(super) values_from_outside: FxHashMap<NodeId, Pieces>,
+    /// Inputs, and what memories and instances give, of which some bits never change.
+    pub(super) values_in_pieces: FxHashMap<NodeId, Pieces>,
 }
 
 impl Known {

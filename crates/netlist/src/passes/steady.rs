@@ -108,12 +108,12 @@ struct Numbers<'a> {
     count: u32,
 }
 
-/// Adds what is known of bits of registers, and of values from outside, to what is known of whole registers.
+/// Adds what is known of bits of registers, memories and ports to what is known of whole registers.
 pub(super) fn add(module: &Module, known: &mut Known, ports: (&Ports, ModuleId)) {
     let Some(numbers) = Numbers::of(module, known, ports) else { return };
-    let (registers, values) = (numbers.pieces(), numbers.from_outside());
+    let (registers, values) = (numbers.pieces(), numbers.values());
     known.insert_pieces(registers);
-    known.values_from_outside = values;
+    known.values_in_pieces = values;
 }
 
 impl<'a> Numbers<'a> {
@@ -154,11 +154,11 @@ impl<'a> Numbers<'a> {
         bits.collect()
     }
 
-    /// Inputs, and what instances give, with bits that never change.
-    fn from_outside(&self) -> FxHashMap<NodeId, Pieces> {
+    /// Values that are no operations with bits that never change.
+    fn values(&self) -> FxHashMap<NodeId, Pieces> {
         let mut values = FxHashMap::default();
         for (id, node) in &self.module.nodes {
-            if !matches!(node.op, Op::Input(_) | Op::Instance(..)) {
+            if !matches!(node.op, Op::Input(_) | Op::Instance(..) | Op::Read(..)) {
                 continue;
             }
             let mut pieces = Pieces::default();
@@ -229,6 +229,13 @@ impl Numbers<'_> {
                         }
                     }
                 }
+                Op::Read(memory, _) => {
+                    for bit in 0..node.width {
+                        if self.is_always_zero(&module.memories[*memory], bit) {
+                            set(self, bit, ZERO, &mut is_changed);
+                        }
+                    }
+                }
                 op => {
                     for bit in 0..node.width {
                         let Some(number) = self.of_operation(op, bit) else { break };
@@ -238,6 +245,12 @@ impl Numbers<'_> {
             }
         }
         is_changed
+    }
+
+    /// Whether a bit of all words of a memory is 0, with which its reads start, too.
+    fn is_always_zero(&self, memory: &Memory, bit: u32) -> bool {
+        let is_written = memory.writes.iter().any(|port| self.bit(port.data, bit) != ZERO);
+        !is_written && !memory.initial.iter().any(|word| word.bit(bit))
     }
 
     /// The number of a bit of a register; nothing where it has one of its own.
