@@ -80,7 +80,7 @@ struct Excerpt<'a> {
 
 impl<'a> Excerpt<'a> {
     fn around(file: &'a SourceFile, span: Span) -> Option<Self> {
-        let line = file.line_index(span.start);
+        let line = file.line_index(shown_start(file, span));
         (line < MAX_LINE_NUMBER && file.line_range(line).len() <= MAX_LINE).then_some(Self {
             file,
             first: line,
@@ -119,10 +119,11 @@ impl<'a> Excerpt<'a> {
 
     /// A span as bytes of the excerpt, cut at the end of its first line.
     fn range(&self, span: Span) -> std::ops::Range<usize> {
-        let line = self.file.line_range(self.file.line_index(span.start));
+        let shown = shown_start(self.file, span);
+        let line = self.file.line_range(self.file.line_index(shown));
         let text = &self.file.text;
         let text_end = line.start + text[line.clone()].trim_end().len();
-        let start = floor_boundary(text, (span.start as usize).clamp(line.start, line.end));
+        let start = floor_boundary(text, (shown as usize).clamp(line.start, line.end));
         let end = (span.end as usize).min(text_end).max(start);
         let mut end = floor_boundary(text, end);
         if end == start {
@@ -133,6 +134,15 @@ impl<'a> Excerpt<'a> {
         let place = |at: usize| at - self.start() + self.first;
         place(start)..place(end.max(start))
     }
+}
+
+/// Where a span is shown to start. The end of a file is the end of what is written in it: after the last line break there
+/// is no line that could be shown.
+fn shown_start(file: &SourceFile, span: Span) -> u32 {
+    if (span.start as usize) < file.text.len() {
+        return span.start;
+    }
+    file.text.trim_end().len() as u32
 }
 
 fn floor_boundary(text: &str, mut at: usize) -> usize {

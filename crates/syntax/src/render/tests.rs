@@ -32,6 +32,23 @@ fn columns_count_characters() {
 }
 
 #[test]
+fn the_end_of_a_file_is_that_of_its_last_word() {
+    for (source, place, line) in [
+        ("garbage\n", "demo.p4:1:8", "1 │ garbage"),
+        ("one\ntwo\n\n  \n", "demo.p4:2:4", "2 │ two"),
+        ("one\ntwo", "demo.p4:2:4", "2 │ two"),
+    ] {
+        let (map, file) = sources(source);
+        let end = source.len() as u32;
+        let text = render(&error(Span::new(file, end, end)), &map, false);
+        assert!(text.contains(place) && text.contains(line), "{source:?}: {text}");
+        assert!(text.contains("look here"), "{source:?}: {text}");
+    }
+    let (map, file) = sources("");
+    assert!(render(&error(Span::new(file, 0, 0)), &map, false).contains("demo.p4:1:1"));
+}
+
+#[test]
 fn secondary_places_near_and_far() {
     let mut lines = String::new();
     for i in 0..5000 {
