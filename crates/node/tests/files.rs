@@ -126,6 +126,13 @@ fn what_is_wrong_is_told_with_its_place() {
             "a scheduler asks queues",
         ),
         ("from = \"s.out\"", "from = \"q0.out\"", "has two connections"),
+        ("to = \"p0.tx\"", "to = \"q0.in\"", "what leaves `q0` comes back to it and can go nowhere else"),
+        (
+            "to = \"forward.in\"\ninterface = \"FFI\"",
+            "to = \"select.in\"",
+            "what leaves `select` comes back to it",
+        ),
+        ("kind = \"queue\"", "kind = \"p4\"\nprogram = \"a.p4\"\nmemory = \"m\"", "there is no memory `m`"),
         (
             "kind = \"mac\"",
             "kind = \"mac\"\naddress = \"03:00:00:00:00:00\"",
@@ -139,6 +146,24 @@ fn what_is_wrong_is_told_with_its_place() {
         let found =
             problems.problems.iter().any(|problem| problem.message.contains(why) && problem.place.line > 1);
         assert!(found, "{why}: {rendered}");
+    }
+}
+
+/// One mistake of a block does not hide another one of it.
+#[test]
+fn all_that_is_wrong_with_a_block_is_told() {
+    for (old, new, wrong) in [
+        ("quanta = [1, 2]", "quanta = [0, 2]\ndiscipline = \"fair\"\nports = 17", 3),
+        ("bytes = \"2KiB\"", "bytes = \"1GiB\"\nframes = 0", 2),
+        ("kind = \"mac\"", "kind = \"mac\"\nport = -1\nlink = \"mii\"\nup = 1", 3),
+        ("value = \"0x0800\"", "value = \"0x1\"\npriority = -1\nclass = 16", 3),
+        ("kind = \"tcam\"", "kind = \"tcam\"\nsize = 0\nmiss = \"x\"", 2),
+        ("kind = \"mac\"", "kind = \"p4\"\nprogram = \"a.p4\"\nports = 17\nlongest = 1\ncpu-port = -1", 3),
+    ] {
+        // A key stands once.
+        let text = if new.contains("ports") { GOOD.replacen("ports = 2\n", "", 1) } else { GOOD.to_owned() };
+        let problems = NodeFile::parse("node.toml", &text.replacen(old, new, 1)).unwrap_err();
+        assert_eq!(problems.problems.len(), wrong, "{new}: {}", problems.render(false));
     }
 }
 

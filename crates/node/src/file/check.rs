@@ -69,6 +69,7 @@ pub(super) fn check(draft: Draft<'_>, findings: &mut Findings) -> Option<NodeFil
     }
     if node.connections.len() == connections.len() {
         fit(&node, &blocks, &connections, findings);
+        refuse_rings(&node, &connections, findings);
     }
     Some(node)
 }
@@ -115,6 +116,7 @@ fn unknown<'n>(
     let finding = Finding::new(Wrong::UnknownName, at, format!("there is no {what} {}", quoted(name)));
     match nearest(name, known.clone()) {
         Some(near) => finding.help(format!("did you mean `{near}`?")),
+        None if known.clone().next().is_none() => finding.help("there is none at all"),
         None => finding.help(format!("known: {}", known.collect::<Vec<_>>().join(", "))),
     }
 }
@@ -275,5 +277,43 @@ fn fit(node: &NodeFile, drafts: &[BlockDraft<'_>], written: &[ConnectionDraft<'_
             let message = format!("the block {} has no connection", quoted(&block.name));
             findings.push(Finding::new(Wrong::Missing, draft.table.header(), message));
         }
+    }
+}
+
+/// What waits in a queue has to be able to leave. It cannot where it only meets queues, schedulers and selectors, of which the
+/// last leads to the first: such frames would go round for as long as the node runs, which would never be done.
+fn refuse_rings(node: &NodeFile, written: &[ConnectionDraft<'_>], findings: &mut Findings) {
+    // These have one output, and lose no frame that has room.
+    let passes_all = |block: usize| {
+        matches!(node.blocks[block].kind, Kind::Queue(_) | Kind::Scheduler(_) | Kind::OctetSelector(_))
+    };
+    let next = |block: usize| {
+        let at = node.connections.iter().position(|connection| connection.from.block == block)?;
+        Some((at, node.connections[at].to.block)).filter(|(_, to)| passes_all(*to))
+    };
+    let mut seen = vec![0; node.blocks.len()];
+    for start in (0..node.blocks.len()).filter(|block| passes_all(*block)) {
+        let (mut block, round) = (start, start + 1);
+        while seen[block] == 0 {
+            seen[block] = round;
+            let Some((_, to)) = next(block) else { break };
+            block = to;
+        }
+        // The path of this round has met itself: what is on it from here on is a ring, which is told once.
+        let Some((first, mut after)) = next(block).filter(|_| seen[block] == round) else { continue };
+        let mut finding = Finding::new(
+            Wrong::Route,
+            written[first].table.at("to"),
+            format!(
+                "what leaves {} comes back to it and can go nowhere else",
+                quoted(&node.blocks[block].name)
+            ),
+        );
+        while after != block {
+            let Some((at, to)) = next(after) else { break };
+            finding = finding.also(written[at].table.at("to"), "by this");
+            after = to;
+        }
+        findings.push(finding);
     }
 }

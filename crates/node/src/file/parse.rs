@@ -191,6 +191,7 @@ fn refuse_others(table: &Table<'_>, word: &str, findings: &mut Findings) {
     }
 }
 
+/// What the keys of a kind say. All of them are read before one that is wrong ends it, so that each mistake is told.
 fn kind(table: &Table<'_>, word: &str, findings: &mut Findings) -> Option<Kind> {
     Some(match word {
         "p4" => {
@@ -199,27 +200,27 @@ fn kind(table: &Table<'_>, word: &str, findings: &mut Findings) -> Option<Kind> 
             }
             Kind::P4(program(table, findings)?)
         }
-        "queue" => Kind::Queue(QueueSpec {
-            frames: table.number("frames", findings)? as u32,
-            bytes: table.number("bytes", findings)?,
-        }),
+        "queue" => {
+            let (frames, bytes) = (table.number("frames", findings), table.number("bytes", findings));
+            Kind::Queue(QueueSpec { frames: frames? as u32, bytes: bytes? })
+        }
         "scheduler" => Kind::Scheduler(scheduler(table, findings)?),
         "octet_selector" => Kind::OctetSelector(octets(table, findings)?),
         "tcam" => Kind::Tcam(tcam(table, findings)?),
         "demultiplexer" => Kind::Demultiplexer(table.number("ports", findings)? as u32),
-        "mac" => Kind::Mac(MacSpec {
-            attach: table.text("attach", findings),
-            port: table.number("port", findings)? as u16,
-            address: address(table, findings),
-            up: table.flag("up", findings),
-            link: mac_link(table, findings)?,
-        }),
-        _ => Kind::Manager(ManagerSpec {
-            buffer: table.number("buffer", findings)? as u32,
+        "mac" => {
+            let (attach, address) = (table.text("attach", findings), address(table, findings));
+            let (port, link) = (table.number("port", findings), mac_link(table, findings));
+            let up = table.flag("up", findings);
+            Kind::Mac(MacSpec { attach, port: port? as u16, address, up, link: link? })
+        }
+        _ => {
+            let buffer = table.number("buffer", findings);
             // An answer leaves by the port that the program says; its number is that of an output.
-            program: program(table, findings)
-                .map(|program| ProgramSpec { ports: MAX_PORTS as u32, ..program }),
-        }),
+            let program =
+                program(table, findings).map(|program| ProgramSpec { ports: MAX_PORTS as u32, ..program });
+            Kind::Manager(ManagerSpec { buffer: buffer? as u32, program })
+        }
     })
 }
 
@@ -232,17 +233,19 @@ fn program(table: &Table<'_>, findings: &mut Findings) -> Option<ProgramSpec> {
         }
         return None;
     };
+    let (ports, longest) = (table.number("ports", findings), table.number("longest", findings));
+    let cpu_port = table.number("cpu-port", findings).map(|port| port as u32);
     Some(ProgramSpec {
         program: PathBuf::from(program),
         entries,
-        ports: table.number("ports", findings)? as u32,
-        cpu_port: table.number("cpu-port", findings).map(|port| port as u32),
+        ports: ports? as u32,
+        cpu_port,
         software: names(table, "software", findings),
         // Which memory that is, is found when all of them are known.
         shared: table
             .has("shared")
             .then(|| SharedSpec { memory: 0, registers: names(table, "shared", findings) }),
-        longest: table.number("longest", findings)? as u32,
+        longest: longest? as u32,
     })
 }
 
@@ -251,11 +254,11 @@ fn names(table: &Table<'_>, key: &str, findings: &mut Findings) -> Vec<String> {
 }
 
 fn scheduler(table: &Table<'_>, findings: &mut Findings) -> Option<SchedulerSpec> {
-    let ports = table.number("ports", findings)? as usize;
-    let word = table.text("discipline", findings)?;
-    let (_, discipline) = Discipline::ALL.into_iter().find(|(name, _)| *name == word)?;
+    let (ports, word) = (table.number("ports", findings), table.text("discipline", findings));
     let mut quanta: Vec<u32> =
         table.numbers("quanta", findings).into_iter().map(|(quantum, _)| quantum as u32).collect();
+    let (ports, word) = (ports? as usize, word?);
+    let (_, discipline) = Discipline::ALL.into_iter().find(|(name, _)| *name == word)?;
     if !table.has("quanta") {
         quanta = vec![1518; ports];
     }
@@ -288,19 +291,22 @@ fn octets(table: &Table<'_>, findings: &mut Findings) -> Option<Vec<u16>> {
 }
 
 fn tcam(table: &Table<'_>, findings: &mut Findings) -> Option<TcamSpec> {
-    let size = table.number("size", findings)? as u32;
+    let size = table.number("size", findings);
+    let targets = targets(table, "miss", findings);
     let tables = table.tables("entry", &keys::ENTRY, (MAX_ENTRIES as usize, "MAX_ENTRIES"), findings);
     let entries: Vec<Entry> = tables.iter().filter_map(|entry| self::entry(entry, findings)).collect();
+    let size = size? as u32;
     if entries.len() > size as usize {
         let message = format!("there are {} entries, and room for {size} (`size`)", entries.len());
         findings.push(Finding::new(Wrong::Limit, table.at("entry"), message));
         return None;
     }
-    let targets = targets(table, "miss", findings);
     Some(TcamSpec { size, entries, miss: Outcome { targets, class: 0 } })
 }
 
 fn entry(table: &Table<'_>, findings: &mut Findings) -> Option<Entry> {
+    let (priority, class) = (table.number("priority", findings), table.number("class", findings));
+    let targets = targets(table, "to", findings);
     let (value, length) = hexadecimal(table, "value", findings)?;
     let mut mask = [0; MAX_OCTETS];
     mask[..length].fill(0xff);
@@ -322,15 +328,7 @@ fn entry(table: &Table<'_>, findings: &mut Findings) -> Option<Entry> {
         table.missing("to", findings);
         return None;
     }
-    Some(Entry {
-        value,
-        mask,
-        priority: table.number("priority", findings)? as u32,
-        outcome: Outcome {
-            targets: targets(table, "to", findings),
-            class: table.number("class", findings)? as u8,
-        },
-    })
+    Some(Entry { value, mask, priority: priority? as u32, outcome: Outcome { targets, class: class? as u8 } })
 }
 
 /// `["out0", "manager"]`.
