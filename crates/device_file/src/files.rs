@@ -2,6 +2,7 @@
 
 use crate::parse::Draft;
 use millrace_toml_sections::{Finding, Findings, Kind, quoted};
+use std::fs::Metadata;
 use std::path::{Component, Path, PathBuf};
 
 /// Whether a path leads into a folder, by its words alone: both start at the root or neither does, and no step leads up.
@@ -20,8 +21,10 @@ pub(crate) fn is_inside(path: &str, folder: &str) -> bool {
 pub(crate) fn check(draft: &Draft<'_>, folder: &Path, findings: &mut Findings) {
     for file in &draft.files {
         let what = if file.is_folder { "folder" } else { "file" };
+        // A pipe or a device might give nothing, or never end: a device that runs would wait for it.
+        let is_right = |found: &Metadata| if file.is_folder { found.is_dir() } else { found.is_file() };
         let why = match std::fs::metadata(folder.join(&file.path)) {
-            Ok(found) if found.is_dir() == file.is_folder => continue,
+            Ok(found) if is_right(&found) => continue,
             Ok(_) => format!("it is no {what}"),
             Err(error) => error.to_string(),
         };

@@ -4,6 +4,7 @@
 //! - [`DeviceFile::parse`] reads a text. It runs nothing and opens nothing. Every mistake is told at once.
 //! - [`DeviceFile::parse_with_files`] also looks whether the files that it names are there.
 //! - [`DeviceFile::to_toml`] writes the text of a model.
+//! - [`order`] says in which order claims to frames are looked at.
 //! - [`changes`] says what takes a running device from one file to another.
 //!
 //! The keys with their defaults and limits are in docs/chassis.md, which is written from `keys.rs`.
@@ -18,6 +19,7 @@ mod keys;
 mod limits;
 mod model;
 mod named;
+mod order;
 mod parse;
 mod print;
 mod reference;
@@ -27,6 +29,7 @@ pub use limits::*;
 pub use millrace_toml_sections::{Kind, Place, Problem, Problems, toml_string};
 pub use model::*;
 pub use named::{Named, named};
+pub use order::{Looked, Misplaced, order};
 pub use reference::reference;
 
 use std::path::Path;

@@ -74,8 +74,8 @@ pub const MAX_VLAN: u64 = 4094;
 /// How many bytes from the start of a frame can be matched.
 pub const MAX_MATCHED: usize = 128;
 
-/// Most virtual ports of one physical port that match bytes.
-pub const MAX_BYTE_CLAIMS: usize = 128;
+/// Most matches of one physical port that are compared by bytes, one after the other.
+pub const MAX_BYTE_CLAIMS: usize = 64;
 
 /// Largest priority of a match.
 pub const MAX_PRIORITY: u64 = 65_535;

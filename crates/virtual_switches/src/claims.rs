@@ -1,12 +1,10 @@
 //! Claims of the file to frames of a physical port, as rules of the classifier.
 //!
-//! The file has priorities; the classifier has one order of kinds: bytes, in the order of the rules, then id, VLAN with address, address, two
-//! VLANs, one VLAN, all. Where a claim has a larger priority than others of its port, and that order does not say the same, the claim becomes
-//! a rule of bytes, which are taken in the order of the priorities: the tags and the address of a frame are bytes at known places.
+//! The file has priorities; the classifier has one order of kinds. Where that is another one, claims become rules of bytes
+//! ([`millrace_device_file::order`]).
 
 use millrace_classifier::{MaskedByte, Match, Priority, Rule, TagAction, TagsOut, Target};
-use millrace_device_file::{Bytes, Claim, Frames, Mac, Tag, VirtualPort};
-use std::cmp::Reverse;
+use millrace_device_file::{Bytes, Claim, Frames, Looked, MAX_BYTE_CLAIMS, Mac, Tag, VirtualPort, order};
 use std::collections::BTreeSet;
 
 /// The types of a tag: of 802.1Q and of 802.1ad.
@@ -40,22 +38,39 @@ pub(crate) fn tags_out(port: &VirtualPort) -> TagsOut {
     rule.tags_out(Priority::default()).unwrap_or_default()
 }
 
-/// The rules of the claims to one physical port, each with the place of its claim in the list, in the order in which they count.
+/// The rules of the claims to one physical port, each with the place of its claim in the list, in the order in which they count. A claim whose
+/// frames all belong to others has none.
 pub(crate) fn rules(claims: &[&Claim]) -> Result<Vec<(usize, Match)>, String> {
-    let mut order: Vec<usize> = (0..claims.len()).collect();
-    order.sort_by_key(|at| (Reverse(claims[*at].priority), rank(&claims[*at].frames)));
-    let as_written = is_natural(claims, &order);
-    let lowest = claims.iter().map(|claim| claim.priority).min().unwrap_or(0);
+    // The check of a file refuses what cannot be ordered.
+    let ordered = order(claims).map_err(|_| "a match by id is before one by bytes".to_owned())?;
     let mut rules = Vec::with_capacity(claims.len());
-    for at in order {
-        let Claim { frames, priority } = claims[at];
-        match natural(frames).filter(|_| as_written || *priority == lowest) {
+    let mut compared: Vec<Vec<MaskedByte>> = Vec::new();
+    for Looked { at, by_bytes } in ordered {
+        match natural(&claims[at].frames).filter(|_| !by_bytes) {
             Some(matches) => rules.push((at, matches)),
-            None => rules.extend(as_bytes(frames)?.into_iter().map(|bytes| (at, Match::Bytes(bytes)))),
+            None => {
+                for bytes in as_bytes(&claims[at].frames) {
+                    // More than there may be are refused by the classifier.
+                    if compared.len() <= MAX_BYTE_CLAIMS && compared.iter().any(|first| covers(first, &bytes))
+                    {
+                        continue;
+                    }
+                    compared.push(bytes.clone());
+                    rules.push((at, Match::Bytes(bytes)));
+                }
+            }
         }
     }
     share_vlans(&mut rules);
     Ok(rules)
+}
+
+/// Whether all frames that a rule of bytes takes are also those of another one.
+fn covers(first: &[MaskedByte], other: &[MaskedByte]) -> bool {
+    first.iter().all(|byte| {
+        let same = other.iter().find(|other| other.offset == byte.offset);
+        same.is_some_and(|other| byte.mask & !other.mask == 0 && (byte.value ^ other.value) & byte.mask == 0)
+    })
 }
 
 /// The classifier gives nobody the frames of a VLAN that is shared by address and that are to no address of it. Who claims all frames claims
@@ -82,29 +97,6 @@ pub(crate) fn floods(port: &VirtualPort, matches: &Match) -> bool {
     matches!(matches, Match::Vlan(_) | Match::Whole) || port.broadcast
 }
 
-/// The place of a kind in the order of the classifier. Of bytes, the more there are, the more specific.
-fn rank(frames: &Frames) -> (u8, Reverse<u32>) {
-    let kind = match frames {
-        Frames::Bytes(bytes) => {
-            let bits = bytes.iter().flat_map(|bytes| &bytes.mask).map(|mask| mask.count_ones()).sum();
-            return (0, Reverse(bits));
-        }
-        Frames::Header { vlan: Some(_), inner: Some(_), mac: Some(_) } => 1,
-        Frames::Id(_) => 2,
-        Frames::Header { vlan: Some(_), inner: None, mac: Some(_) } => 3,
-        Frames::Header { vlan: None, mac: Some(_), .. } => 4,
-        Frames::Header { vlan: Some(_), inner: Some(_), mac: None } => 5,
-        Frames::Header { vlan: Some(_), inner: None, mac: None } => 6,
-        Frames::Header { vlan: None, .. } | Frames::All => 7,
-    };
-    (kind, Reverse(0))
-}
-
-/// Whether the order of kinds is also that of the priorities.
-fn is_natural(claims: &[&Claim], order: &[usize]) -> bool {
-    order.windows(2).all(|pair| rank(&claims[pair[0]].frames).0 <= rank(&claims[pair[1]].frames).0)
-}
-
 /// The rule of a kind that the classifier has; none of bytes, whose order counts, and of two VLANs with an address.
 fn natural(frames: &Frames) -> Option<Match> {
     match *frames {
@@ -124,11 +116,11 @@ fn natural(frames: &Frames) -> Option<Match> {
 }
 
 /// Rules of bytes, one of which each frame of a claim has: tags have two types.
-fn as_bytes(frames: &Frames) -> Result<Vec<Vec<MaskedByte>>, String> {
+fn as_bytes(frames: &Frames) -> Vec<Vec<MaskedByte>> {
     match frames {
-        Frames::Bytes(pieces) => Ok(vec![given(pieces)]),
+        Frames::Bytes(pieces) => vec![given(pieces)],
         // A rule of bytes has at least one bit. That of a frame to a station and that of one to a group take all frames.
-        Frames::All => Ok([0, 1].map(|value| vec![MaskedByte { offset: 0, value, mask: 1 }]).to_vec()),
+        Frames::All => [0, 1].map(|value| vec![MaskedByte { offset: 0, value, mask: 1 }]).to_vec(),
         Frames::Header { vlan, inner, mac } => {
             let mut rules = vec![Vec::new()];
             for (offset, vid) in [(OUTER, vlan), (INNER, inner)] {
@@ -143,11 +135,10 @@ fn as_bytes(frames: &Frames) -> Result<Vec<Vec<MaskedByte>>, String> {
             let address = mac.iter().flat_map(|Mac(mac)| (0..).zip(mac));
             let address = address.map(|(offset, value)| MaskedByte { offset, value: *value, mask: 0xff });
             rules.iter_mut().for_each(|rule| rule.extend(address.clone()));
-            Ok(rules)
+            rules
         }
-        Frames::Id(id) => Err(format!(
-            "the match by id {id} has a larger priority than a match by bytes at its physical port, which is looked at first: give the bytes the larger one"
-        )),
+        // It is never compared by bytes.
+        Frames::Id(_) => Vec::new(),
     }
 }
 
@@ -248,6 +239,26 @@ mod tests {
         for to in [STATION, [0xff; 6]] {
             assert_eq!(owner(&all_first, &frame(to, &[(0x8100, 7)])), Some(0));
         }
+    }
+
+    /// Several VLANs before an address, a program's result between them, and claims that others have the frames of.
+    #[test]
+    fn priorities_are_those_of_the_file_whatever_the_kinds() {
+        let id = |id, priority| Claim { frames: Frames::Id(id), priority };
+        let claims = [
+            header(None, None, Some(STATION), 0),
+            id(3, 5),
+            header(Some(7), None, None, 9),
+            Claim { frames: Frames::All, priority: 0 },
+        ];
+        assert_eq!(owner(&claims, &frame(STATION, &[(0x8100, 7)])), Some(2));
+        assert_eq!(owner(&claims, &frame(STATION, &[])), Some(0));
+        assert_eq!(owner(&claims, &frame([4; 6], &[])), Some(3));
+        let hidden =
+            [Claim { frames: Frames::All, priority: 9 }, bytes(20, 0, 5), header(Some(7), None, None, 0)];
+        assert_eq!(owner(&hidden, &frame([4; 6], &[(0x8100, 7)])), Some(0));
+        assert_eq!(owner(&hidden, &frame([5; 6], &[])), Some(0));
+        assert_eq!(MAX_BYTE_CLAIMS, millrace_classifier::MAX_BYTES_RULES);
     }
 
     #[test]

@@ -4,9 +4,13 @@
 //! one with the largest priority has it; of several with that priority, the most specific one. So two claims are a mistake
 //! if they are equal, and if they have one priority, share frames, and neither is more specific. For this, claims by bytes,
 //! by id and by header share frames with each other: which ones is not looked at.
+//!
+//! That the device can look at them in this order is checked too: what is compared by bytes comes before the result of the classify program, and
+//! there is a most of it.
 
 use crate::limits::{MAX_BYTE_CLAIMS, MAX_MATCHED};
 use crate::model::{Bytes, Claim, Frames, Mac};
+use crate::order::{Misplaced, order, rules_of};
 use millrace_toml_sections::{Finding, Findings, Kind};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -31,21 +35,68 @@ struct Group<'c, 'd> {
 }
 
 pub(super) fn check(port: &str, claims: &[Claimed<'_>], findings: &mut Findings) {
+    // Each of too many patterns would be compared with each.
+    if can_be_ordered(port, claims, findings) {
+        check_shared(port, claims, findings);
+    }
+}
+
+/// Whether the device can look at the claims in their order; what is wrong is told.
+fn can_be_ordered(port: &str, claims: &[Claimed<'_>], findings: &mut Findings) -> bool {
+    let ordered = match order(&claims.iter().map(|claimed| claimed.claim).collect::<Vec<_>>()) {
+        Ok(ordered) => ordered,
+        Err(Misplaced { id, before }) => {
+            let (claimed, other) = (&claims[id], &claims[before]);
+            let message = format!(
+                "{} claims frames of port `{port}` by `id` before {}, which is compared by bytes",
+                name(claimed),
+                name(other)
+            );
+            let finding = Finding::new(Kind::Claim, claimed.at.clone(), message);
+            findings.push(
+                finding
+                    .also(other.at.clone(), "the other claim")
+                    .help("bytes are compared before the classify program runs: give the match by `id` the smaller `priority`"),
+            );
+            return true;
+        }
+    };
+    for claimed in claims {
+        if let Frames::Bytes(pieces) = &claimed.claim.frames
+            && pieces.iter().flat_map(|piece| &piece.mask).all(|mask| *mask == 0)
+        {
+            let message = format!("no bit counts of the bytes that {} claims", name(claimed));
+            let finding = Finding::new(Kind::Value, claimed.at.clone(), message);
+            findings.push(finding.help("`{}` claims all frames"));
+            return false;
+        }
+    }
+    let mut rules = 0;
+    for looked in ordered.iter().filter(|looked| looked.by_bytes) {
+        let claimed = &claims[looked.at];
+        rules += rules_of(&claimed.claim.frames);
+        if rules > MAX_BYTE_CLAIMS {
+            let message = format!(
+                "at most {MAX_BYTE_CLAIMS} matches of port `{port}` are compared by bytes (MAX_BYTE_CLAIMS)"
+            );
+            findings.push(Finding::new(Kind::Limit, claimed.at.clone(), message).help(
+                "matches by `vlan` or `mac` are, twice for each tag, where their `priority` is larger than that of an earlier kind",
+            ));
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether each frame belongs to one claim at most.
+fn check_shared(port: &str, claims: &[Claimed<'_>], findings: &mut Findings) {
     let mut known: HashMap<Frames, &Claimed<'_>> = HashMap::new();
     let mut groups: HashMap<u16, Group<'_, '_>> = HashMap::new();
-    let mut byte_claims = 0;
     for claimed in claims {
         let mut frames = claimed.claim.frames.clone();
         let group = groups.entry(claimed.claim.priority).or_default();
         let mut pattern = None;
         if let Frames::Bytes(pieces) = &claimed.claim.frames {
-            byte_claims += 1;
-            if byte_claims > MAX_BYTE_CLAIMS {
-                let message =
-                    format!("at most {MAX_BYTE_CLAIMS} matches by bytes at port `{port}` (MAX_BYTE_CLAIMS)");
-                findings.push(Finding::new(Kind::Limit, claimed.at.clone(), message));
-                return;
-            }
             let of_pieces = Pattern::new(pieces);
             frames = of_pieces.frames();
             pattern = Some(of_pieces);
@@ -160,10 +211,14 @@ fn ambiguous(port: &str, claimed: &Claimed<'_>, other: &Claimed<'_>) -> Finding 
 }
 
 fn both(port: &str, which: &str, claimed: &Claimed<'_>, other: &Claimed<'_>) -> Finding {
-    let name = |claimed: &Claimed<'_>| match claimed.switch {
-        "" => format!("virtual port {}", claimed.number),
-        switch => format!("`{switch}:{}`", claimed.number),
-    };
     let message = format!("{} claims {which} of port `{port}` that {} claims", name(claimed), name(other));
     Finding::new(Kind::Claim, claimed.at.clone(), message).also(other.at.clone(), "the other claim")
+}
+
+/// How a message names the virtual port of a claim.
+fn name(claimed: &Claimed<'_>) -> String {
+    match claimed.switch {
+        "" => format!("virtual port {}", claimed.number),
+        switch => format!("`{switch}:{}`", claimed.number),
+    }
 }
