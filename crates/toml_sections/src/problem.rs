@@ -22,6 +22,17 @@ pub struct Problems {
     pub more: usize,
     #[serde(skip)]
     text: String,
+    #[serde(skip)]
+    rest: Option<Rest>,
+}
+
+/// The end of a text, when that was put together of two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rest {
+    /// What problems call it.
+    name: String,
+    /// The byte that it starts at.
+    from: usize,
 }
 
 /// One thing that is wrong.
@@ -116,6 +127,39 @@ impl Kind {
 }
 
 impl Problems {
+    /// The text was put together of two: what is from a byte on, where a line starts, is another one with a name of its own. Its lines are counted
+    /// from 1. Of a problem that has places in both, that in the first is its place.
+    #[must_use]
+    pub fn with_rest(mut self, from: usize, name: &str) -> Problems {
+        let lines = self.text.bytes().take(from).filter(|byte| *byte == b'\n').count();
+        let renumber = |place: &mut Place| {
+            if place.bytes.start >= from {
+                place.line = place.line.saturating_sub(lines).max(1);
+            }
+        };
+        for problem in &mut self.problems {
+            renumber(&mut problem.place);
+            problem.others.iter_mut().for_each(|(place, _)| renumber(place));
+            if problem.place.bytes.start >= from
+                && let Some((first, why)) =
+                    problem.others.iter_mut().find(|(other, _)| other.bytes.start < from)
+            {
+                std::mem::swap(first, &mut problem.place);
+                *why = "there already".to_owned();
+            }
+        }
+        self.rest = Some(Rest { name: name.to_owned(), from });
+        self
+    }
+
+    /// The name of the text that a place is in.
+    fn name_of(&self, place: &Place) -> &str {
+        match &self.rest {
+            Some(rest) if place.bytes.start >= rest.from => &rest.name,
+            _ => &self.file,
+        }
+    }
+
     /// All as diagnostics for a terminal, with lines and carets. `colour` adds terminal escapes.
     pub fn render(&self, colour: bool) -> String {
         let mut shown = self.render_each(colour).concat();
@@ -128,10 +172,16 @@ impl Problems {
     /// As [`Problems::render`], each alone.
     pub fn render_each(&self, colour: bool) -> Vec<String> {
         let mut map = SourceMap::new();
-        let file = map.add(self.file.as_str(), self.text.as_str(), None);
-        let span = |place: &Place| match file {
-            Some(file) => Span::new(file, place.bytes.start as u32, place.bytes.end as u32),
-            None => Span::default(),
+        let from = self.rest.as_ref().map_or(self.text.len(), |rest| rest.from);
+        let (first, rest) = self.text.split_at_checked(from).unwrap_or((&self.text, ""));
+        let first = map.add(self.file.as_str(), first, None);
+        let rest = self.rest.as_ref().and_then(|of| map.add(of.name.as_str(), rest, None));
+        let span = |place: &Place| {
+            let Range { start, end } = place.bytes;
+            let (file, before) = if self.rest.is_some() && start >= from { (rest, from) } else { (first, 0) };
+            file.map_or_else(Span::default, |file| {
+                Span::new(file, (start - before) as u32, (end - before) as u32)
+            })
         };
         let show = |problem: &Problem| {
             let mut diagnostic =
@@ -154,11 +204,12 @@ impl Problems {
 /// One line for each: `file:line:column: error: message [kind]`.
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = printable_line(&self.file);
         for problem in &self.problems {
             let Problem { kind, message, place, others, help } = problem;
+            let file = printable_line(self.name_of(place));
             writeln!(f, "{file}:{}:{}: error: {message} [{}]", place.line, place.column, kind.name())?;
             for (place, why) in others {
+                let file = printable_line(self.name_of(place));
                 writeln!(f, "{file}:{}:{}: note: {why}", place.line, place.column)?;
             }
             if let Some(help) = help {
@@ -167,7 +218,11 @@ impl fmt::Display for Problems {
         }
         match self.more {
             0 => Ok(()),
-            more => writeln!(f, "{file}: {more} more problems (MAX_PROBLEMS is {MAX_PROBLEMS})"),
+            more => writeln!(
+                f,
+                "{}: {more} more problems (MAX_PROBLEMS is {MAX_PROBLEMS})",
+                printable_line(&self.file)
+            ),
         }
     }
 }
@@ -265,7 +320,7 @@ impl Findings {
                 help,
             })
             .collect();
-        Some(Problems { file: file.to_owned(), problems, more: self.more, text: text.to_owned() })
+        Some(Problems { file: file.to_owned(), problems, more: self.more, text: text.to_owned(), rest: None })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::uploads;
 use millrace_access::{Refusal, Resource, Right};
 use millrace_ctl_api::{Answer, Changed, Probation, Problem, RefusalKind, Refused, Request};
 use millrace_dataplane::Keep;
-use millrace_device_file::{DeviceFile, End, Problems, State, Switch as Model, changes};
+use millrace_device_file::{DeviceFile, End, Kept, Kind, Problems, State, Switch as Model, changes};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -86,7 +86,8 @@ impl Device {
                 let _alone = self.edit_alone();
                 // What is added comes first, so that the lines of mistakes are its own.
                 let whole = format!("{text}\n{}", self.file().to_toml());
-                self.apply_text(client, &whole, (folder, files), (Foreign::Stay, false))
+                let done = self.apply_text(client, &whole, (folder, files), (Foreign::Stay, false));
+                done.map_err(|no| of_two(no, text.len() + 1))
             }
             Request::Remove { switch } => {
                 self.may(client, Right::LifeCycle, Resource::Chassis)?;
@@ -101,11 +102,12 @@ impl Device {
                 self.enter(client, switch, Right::LifeCycle)?;
                 let state =
                     if matches!(request, Request::Start { .. }) { State::Running } else { State::Stopped };
-                self.edit(|file| {
+                let done = self.edit(|file| {
                     let model = file.switches.iter_mut().find(|model| model.name == *switch);
                     model.ok_or_else(|| Failure::no_switch(switch))?.state = state;
                     Ok(())
-                })
+                })?;
+                Ok(self.as_seen(client, done))
             }
             Request::Unlink { between } => {
                 self.may(client, Right::LifeCycle, Resource::Chassis)?;
@@ -186,6 +188,19 @@ impl Device {
             sent.keep(&now)?;
         }
         Ok(changed(self.apply_alone(&sent.file, foreign, is_dry_run)?, is_dry_run))
+    }
+
+    /// What was done, without what stays of others: who may not see the device hears of the own switches alone.
+    fn as_seen(&self, client: &Client, answer: Answer) -> Answer {
+        let Answer::Changed(mut changed) = answer else { return answer };
+        if self.may(client, Right::Read, Resource::Chassis).is_err() {
+            let file = self.file();
+            let own = file.switches.into_iter().filter(|model| self.sees(client, model));
+            let own: Vec<String> =
+                own.map(|model| Kept::Switch { name: model.name, is_swapped: false }.to_string()).collect();
+            changed.kept.retain(|line| own.contains(line));
+        }
+        Answer::Changed(changed)
     }
 
     /// Whether somebody may ask anything at all.
@@ -294,6 +309,19 @@ fn read(text: &str, folder: &str) -> Result<DeviceFile, No> {
     }
     let file = DeviceFile::parse_with_files("the file", text, folder);
     Ok(file.map_err(|problems| Failure::File(Box::new(problems)))?.rooted_at(folder))
+}
+
+/// What is wrong with a text that was put before that of the device as it runs, which starts at a byte.
+fn of_two(no: No, from: usize) -> No {
+    let No::Failure(Failure::File(mut problems)) = no else { return no };
+    for problem in &mut problems.problems {
+        // What runs is right by itself.
+        if problem.place.bytes.start >= from && problem.kind == Kind::Syntax {
+            let help = "the device has this already: `load` adds tenants, ports, switches and links, `apply` has the whole file";
+            problem.help = Some(help.to_owned());
+        }
+    }
+    No::Failure(Failure::File(Box::new(problems.with_rest(from, "the device as it runs"))))
 }
 
 fn end(text: &str) -> Result<End, No> {

@@ -18,11 +18,11 @@ use millrace_frames::SlotLayout;
 use millrace_listen::{Address, P4RUNTIME};
 use millrace_observe::Server;
 use millrace_p4runtime::{Another, Listen, Policy, SharedServer, Tls};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tracing::info;
+use tracing::{info, warn};
 
 /// A device that runs. It ends when this is dropped.
 pub struct Device {
@@ -201,7 +201,10 @@ impl Device {
         if clients::are_known(file) {
             self.clients.close();
         }
+        let before = running.file.clone();
+        let foreign_before = running.foreign();
         let done = running.become_as(file, foreign, &mut OpenPorts::default());
+        let done = done.or_else(|failure| Err(running.take_back(&before, &foreign_before, failure)));
         // Even after a failure: a tenant whose switches are gone is not to see others.
         let now = if done.is_ok() { list } else { Arc::new(clients::list(&running.file)?) };
         self.clients.set(Arc::clone(&now));
@@ -258,6 +261,50 @@ impl Running {
         }
         self.set_routes()?;
         Ok(words(changes))
+    }
+
+    /// Switches whose programs were set over the socket.
+    fn foreign(&self) -> BTreeSet<String> {
+        let foreign = self.installed.iter().filter(|(_, installed)| installed.is_foreign);
+        foreign.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Has the device become again as it was before changes of which one failed: what it cannot do any more is told.
+    fn take_back(
+        &mut self,
+        before: &DeviceFile,
+        foreign_before: &BTreeSet<String>,
+        failure: Failure,
+    ) -> Failure {
+        let back = changes(&self.file, before);
+        if back.list.is_empty() {
+            return failure;
+        }
+        let done = self.make_changes(&back, &mut OpenPorts::default());
+        self.publish();
+        if let Err(second) = done {
+            warn!(%failure, %second, "changes could not be taken back");
+            return failure;
+        }
+        let mut reason = match failure {
+            Failure::Failed { reason, .. } => reason,
+            other => other.to_string(),
+        };
+        reason.push_str("; what was done before it is taken back");
+        let again = back.list.iter().filter_map(|change| match change {
+            Change::AddSwitch(model) => Some(model.name.as_str()),
+            _ => None,
+        });
+        let again: Vec<&str> = again.collect();
+        if !again.is_empty() {
+            reason.push_str(&format!(", and these switches have started again: {}", again.join(", ")));
+        }
+        let now = self.foreign();
+        let lost: Vec<&str> = foreign_before.difference(&now).map(String::as_str).collect();
+        if !lost.is_empty() {
+            reason.push_str(&format!(", and these run the programs of the file: {}", lost.join(", ")));
+        }
+        Failure::failed(reason)
     }
 
     /// The smallest changes that lead to a file.

@@ -126,7 +126,7 @@ impl Device {
         let known = {
             let running = self.running();
             let seen = running.file.switches.iter().filter(|model| is_seen(model));
-            seen.map(|model| running.status(model)).collect::<Result<Vec<_>, Failure>>()?
+            seen.map(|model| running.status(model, &is_seen)).collect::<Result<Vec<_>, Failure>>()?
         };
         Ok(list(known, PATIENCE))
     }
@@ -151,8 +151,13 @@ impl Device {
 }
 
 impl Running {
-    /// What is known of a switch without asking it: all but its program and what runs it.
-    fn status(&self, model: &Model) -> Result<(SwitchStatus, Control, EngineKind), Failure> {
+    /// What is known of a switch without asking it: all but its program and what runs it. Of a link to a switch that is not seen it is not said
+    /// which switch that is.
+    fn status(
+        &self,
+        model: &Model,
+        is_seen: impl Fn(&Model) -> bool,
+    ) -> Result<(SwitchStatus, Control, EngineKind), Failure> {
         let installed = self.get(&model.name)?;
         let mut ports: BTreeMap<PortId, String> =
             model.ports.iter().map(|port| (port.number.into(), port.physical.join(" "))).collect();
@@ -160,7 +165,8 @@ impl Running {
         for Link { between, .. } in &self.file.links {
             for (end, other) in [(&between[0], &between[1]), (&between[1], &between[0])] {
                 if end.switch == model.name {
-                    ports.insert(end.port.into(), other.to_string());
+                    let is_known = self.file.switch(&other.switch).is_some_and(&is_seen);
+                    ports.insert(end.port.into(), if is_known { other.to_string() } else { "link".into() });
                 }
             }
         }

@@ -86,6 +86,27 @@ fn what_is_refused_changes_nothing() {
     assert!(restart.message.contains("workers"), "{restart:?}");
 }
 
+/// A change that fails after others were done: the device is as it was.
+#[test]
+fn changes_before_one_that_fails_are_taken_back() {
+    let lab = Lab::new(&two());
+    let two = two();
+    let place = two.find("number = 1").unwrap() + "number = ".len();
+    let text = format!("{}600{}", &two[..place], &two[place + 1..]);
+    let text = format!("{text}{}", switch("c", 30, CROSS));
+    let refused = lab.refused(&lab.apply(&text));
+    for part in ["port 600 does not fit", "what was done before it is taken back"] {
+        assert!(refused.message.contains(part), "{part}: {}", refused.message);
+    }
+    assert!(!refused.message.contains("started again"), "{}", refused.message);
+    let Answer::Switches(list) = lab.ask(&Request::List) else { panic!() };
+    let ports = list.iter().map(|switch| (switch.name.as_str(), switch.ports.len()));
+    assert_eq!(ports.collect::<Vec<_>>(), [("a", 2), ("b", 2)]);
+    lab.passes(10);
+    lab.passes(20);
+    assert_eq!(lab.change(&lab.apply(&two)).done, [""; 0], "the file is that of before");
+}
+
 #[test]
 fn switches_stop_and_start() {
     let lab = Lab::new(&two());
@@ -206,6 +227,25 @@ fn what_is_done_to_a_switch_leaves_the_programs_that_were_set() {
     assert_eq!(lab.change(&lab.apply(&two())).done, would);
     assert!(would.len() == 1 && would[0].contains("swap the program of switch a"), "{would:?}");
     assert_eq!(source(), [2, 0, 0, 0, 0, 9]);
+}
+
+#[test]
+fn what_is_wrong_with_an_addition_is_told_in_its_own_lines() {
+    let lab = Lab::new(&two());
+    let refused = |text: &str| {
+        let load = Request::Load { text: text.into(), folder: lab.folder.text(), files: BTreeMap::new() };
+        let refused = lab.refused(&load);
+        refused.problems.into_iter().next().unwrap_or_else(|| panic!("{}", refused.message))
+    };
+    let twice = refused("\n[[switch]]\nname = \"a\"\nimage = \"none.mimg\"\n");
+    assert_eq!((twice.line, twice.column), (3, 8), "{twice:?}");
+    assert!(twice.message.contains("two have the name `a`"), "{twice:?}");
+    for part in ["[ the file:3:8 ]", "[ the device as it runs:", "there already"] {
+        assert!(twice.shown.contains(part), "{part}: {}", twice.shown);
+    }
+    let whole = refused("[device]\nname = \"d\"\n");
+    assert!(whole.shown.contains("[ the device as it runs:1:2 ]"), "{}", whole.shown);
+    assert!(whole.shown.contains("`apply` has the whole file"), "{}", whole.shown);
 }
 
 #[test]

@@ -124,6 +124,23 @@ fn nobody_is_refused_and_the_operator_is_not() {
 }
 
 #[test]
+fn what_a_tenant_does_tells_nothing_of_others() {
+    let lab = lab("\"read\", \"life-cycle\"");
+    let red = client(RED);
+    for request in [
+        Request::Stop { switch: "r".into() },
+        Request::Start { switch: "r".into() },
+        Request::Start { switch: "r".into() },
+    ] {
+        let Answer::Changed(changed) = lab.device.answer(&red, &request) else { panic!("{request:?}") };
+        assert_eq!(changed.kept, ["keep switch r with its state"], "{request:?}");
+        assert!(changed.done.iter().all(|line| line.ends_with("switch r")), "{request:?}: {changed:?}");
+    }
+    let Answer::Changed(changed) = lab.ask(&Request::Stop { switch: "r".into() }) else { panic!() };
+    assert!(changed.kept.contains(&"keep tenant blue".to_owned()), "the operator sees all: {changed:?}");
+}
+
+#[test]
 fn a_tenant_sees_nothing_of_others() {
     let lab = lab("\"read\"");
     let red = client(RED);
@@ -135,6 +152,14 @@ fn a_tenant_sees_nothing_of_others() {
     assert!(graph.links.iter().all(|link| link.from.0 == "r"));
     // Names of the ports that it is at, not what they are.
     assert_eq!(graph.physical, [("p0".to_owned(), String::new()), ("p1".to_owned(), String::new())]);
+    let link = "[[link]]\nbetween = [\"r:7\", \"b:7\"]\n";
+    lab.change(&Request::Load { text: link.into(), folder: lab.folder.text(), files: BTreeMap::new() });
+    for (client, other) in [(&red, "link"), (&OPERATOR, "b:7")] {
+        let Answer::Switches(list) = lab.device.answer(client, &Request::List) else { panic!() };
+        assert_eq!(list[0].ports.get(&7).map(String::as_str), Some(other));
+    }
+    let Answer::Graph(graph) = lab.device.answer(&red, &Request::Graph) else { panic!() };
+    assert!(graph.links.iter().all(|link| link.to.0 != "b"), "{graph:?}");
 }
 
 #[test]
