@@ -1,7 +1,7 @@
 //! `millrace chassis`: a device with many virtual switches, as one file describes it.
 
 use crate::cli::{Engine, LogArgs, Simulator};
-use crate::entries::read;
+use crate::entries::read_config;
 use crate::findings::Failure;
 use crate::grpc::warn_of_exposure;
 use crate::logging::{self, Log};
@@ -66,7 +66,7 @@ pub(crate) fn chassis(command: &ChassisCommand) -> Result<(), Failure> {
 
 /// The device that a file describes; what is wrong is shown.
 fn load(file: &Path, is_json: bool) -> Result<DeviceFile, Failure> {
-    let text = read(file)?;
+    let text = read_config(file)?;
     let folder = file.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
     match DeviceFile::parse_with_files(&file.display().to_string(), &text, folder) {
         Ok(device) => {

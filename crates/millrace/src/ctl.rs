@@ -7,6 +7,7 @@ mod show;
 mod table;
 
 use crate::cli::ProgramArgs;
+use crate::entries::read_utf8;
 use crate::findings::{Failure, Findings};
 use crate::grpc;
 use crate::output::{say, say_line, tell, tell_line};
@@ -18,7 +19,7 @@ use millrace_ctl_api::{Answer, Client, ClientError, MAX_REQUEST, Probation, Refu
 use millrace_device_file::{MAX_FILE, MAX_WAITING, toml_string};
 use millrace_listen::{Address, P4RUNTIME, is_local};
 use millrace_p4runtime_api::client::endpoint;
-use millrace_syntax::read_file;
+use millrace_printable::printable_line;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -293,7 +294,7 @@ pub(crate) fn ctl(command: &CtlCommand, findings: &mut Findings) -> Result<(), F
     // What is wrong with files and programs is told before a device is asked for anything.
     let request = request(&command.what, command.grpc.is_some(), findings)?;
     let mut client = command.connect()?;
-    let answer = client.ask(&request).map_err(|error| refused(error, json))?;
+    let answer = client.ask(&request).map_err(|error| refused(named(error, &command.what), json))?;
     match &command.what {
         What::Snapshot { output: Some(path), .. } => written(path, &answer, json),
         _ if json => tell_json(&answer),
@@ -393,11 +394,7 @@ fn section(link: &LinkArgs) -> String {
 
 /// The text of a file.
 fn text(path: &Path, max: u64) -> Result<String, Failure> {
-    let bytes = read_file(path, max).map_err(|error| Failure::failed(path.display(), error))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Failure::failed(path.display(), format!("it is no text: the byte at {at} is not UTF-8"))
-    })
+    read_utf8(path, max)
 }
 
 /// The folder of a file, from the root.
@@ -430,6 +427,20 @@ fn tell_json(answer: &Answer) -> Result<(), Failure> {
     }
     say_line(object);
     Ok(())
+}
+
+/// The device does not know the name of the file whose text it has got: what is shown of it has that name here.
+fn named(error: ClientError, what: &What) -> ClientError {
+    let (What::Apply { file, .. } | What::Load { file }) = what else { return error };
+    let ClientError::Refused(mut refused) = error else { return error };
+    let file = printable_line(&file.display().to_string()).into_owned();
+    for problem in &mut refused.problems {
+        for before in ["[ ", "--> "] {
+            let (from, to) = (format!("{before}the file:"), format!("{before}{file}:"));
+            problem.shown = problem.shown.replacen(&from, &to, 1);
+        }
+    }
+    ClientError::Refused(refused)
 }
 
 /// Why the device did not do it. What is wrong with a text is shown with its lines.

@@ -1,6 +1,6 @@
 //! `millrace es`: an end system of an AFDX network on two interfaces.
 
-use crate::entries::read;
+use crate::entries::read_config;
 use crate::findings::Failure;
 use crate::grpc::{address, warn_of_exposure};
 use crate::output::{has_colour, note_line, say, say_line, tell_coloured};
@@ -248,7 +248,7 @@ fn open(line: &LineSpec) -> Result<(Side, Box<dyn QueuePair>), Failure> {
 
 /// The network of a file; what is wrong is shown.
 fn load(file: &Path, is_json: bool) -> Result<Network, Failure> {
-    let text = read(file)?;
+    let text = read_config(file)?;
     crate::network::parse(file, &text).map_err(|problems| {
         match is_json {
             true => say_line(json!({ "ok": false, "diagnostics": problems.problems }).to_string()),

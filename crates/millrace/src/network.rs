@@ -4,6 +4,7 @@ mod bounds;
 mod simulate;
 mod table;
 
+use crate::entries::read_config;
 use crate::findings::Failure;
 use crate::output::{has_colour, note_line, say_line, tell_coloured};
 use crate::source::write_output;
@@ -11,10 +12,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use millrace_network::export::{entries, mininet, wopanets};
 use millrace_network::import::{Format, Source, import};
 use millrace_network::load::Percent;
-use millrace_network::{MAX_FILE, MAX_REPORT, Network, Problems, Side, Topology};
+use millrace_network::{MAX_REPORT, Network, Problems, Side, Topology};
 use millrace_syntax::read_text;
 use serde_json::{Value, json};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -144,12 +144,7 @@ pub(crate) fn network(command: &NetworkCommand) -> Result<(), Failure> {
 
 /// The text of a file.
 fn read(path: &Path) -> Result<String, Failure> {
-    let failed = |error| Failure::failed(path.display(), error);
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(failed)?;
-    // A byte more than there may be is enough for the reader to refuse it.
-    file.take(MAX_FILE as u64 + 1).read_to_string(&mut text).map_err(failed)?;
-    Ok(text)
+    read_config(path)
 }
 
 /// The network of a file; what is wrong is shown.

@@ -1,7 +1,7 @@
 //! `millrace node`: a packet node made of function blocks, as one file describes it.
 
 use crate::device_args::BusKind;
-use crate::entries::read;
+use crate::entries::{read, read_config};
 use crate::findings::Failure;
 use crate::grpc;
 use crate::link;
@@ -226,7 +226,7 @@ pub(crate) fn node(args: &NodeCommand) -> Result<(), Failure> {
 
 /// The node that a file describes; what is wrong is shown.
 fn load(file: &Path, is_json: bool) -> Result<NodeFile, Failure> {
-    let text = read(file)?;
+    let text = read_config(file)?;
     NodeFile::parse(&file.display().to_string(), &text).map_err(|problems| {
         match is_json {
             true => say_line(json!({ "ok": false, "diagnostics": problems.problems }).to_string()),

@@ -10,9 +10,10 @@ use clap::{Args, ValueEnum};
 use millrace_listen::{Address, Admission, METRICS};
 use millrace_observe::{Listen, Server, Shown};
 use millrace_observe_api::{Client, WorkerStatus};
+use millrace_syntax::read_file;
 use serde_json::json;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tracing::info;
 
 /// What a running switch shows of itself.
@@ -250,7 +251,8 @@ pub(crate) fn plugin(args: &PluginCommand) -> Result<(), Failure> {
         PluginWhat::Load => {
             let given = args.file.as_deref().unwrap_or_default();
             let (file, settings) = given.split_once(',').unwrap_or((given, ""));
-            let module = std::fs::read(file).map_err(|error| Failure::failed(file, error))?;
+            let module = read_file(Path::new(file), plugins::MAX_MODULE_FILE)
+                .map_err(|error| Failure::failed(file, error))?;
             client.load_plugin(name, settings, module)
         }
         PluginWhat::Off => client.switch_plugin(name, false),

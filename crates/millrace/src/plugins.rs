@@ -21,6 +21,9 @@ pub(crate) struct PluginArgs {
     pub(crate) plugin: Vec<String>,
 }
 
+/// Largest file of a plugin that is read, in bytes: more than any plugin may have.
+pub(crate) const MAX_MODULE_FILE: u64 = 64 << 20;
+
 /// A plugin of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Given {

@@ -1,5 +1,6 @@
 //! A register map as JSON, written with a design and read by `millrace link`.
 
+use crate::entries::read_utf8;
 use crate::findings::Failure;
 use millrace_rtl::map::{Field, RegisterMap, WordName};
 use millrace_rtl::{PortKind, SoftwarePort};
@@ -48,11 +49,7 @@ const MAX_BYTES: u64 = 16 << 20;
 /// Reads a map from its file, without what is known of the memories of tables.
 pub(crate) fn read(path: &Path) -> Result<RegisterMap, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::failed(path.display(), error);
-    let bytes = std::fs::metadata(path).map_err(|error| failed(&error))?.len();
-    if bytes > MAX_BYTES {
-        return Err(failed(&format_args!("{bytes} bytes are more than a register map has")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
+    let text = read_utf8(path, MAX_BYTES)?;
     let json: Value = serde_json::from_str(&text).map_err(|error| failed(&error))?;
     from_json(&json).ok_or_else(|| failed(&"it is no registers.json of millrace rtl"))
 }

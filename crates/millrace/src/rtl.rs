@@ -8,9 +8,11 @@ use crate::registers;
 use crate::source::load_any;
 use crate::{cli::ProgramArgs, progress::Progress};
 use clap::{Args, ValueEnum};
+use millrace_compile::check_port;
 use millrace_netlist::Design;
 use millrace_netlist::area::Area;
 use millrace_netlist::verilog::{self, VerilogFile};
+use millrace_pipeline::Program;
 use millrace_rtl::backplane::{self, Backplane, BackplaneOptions};
 use millrace_rtl::device::Link;
 use millrace_rtl::map::Bus;
@@ -109,6 +111,17 @@ impl TargetKind {
     }
 }
 
+/// What the device is to be like, whose ports the program has to tell apart.
+fn device_options(args: &RtlArgs, program: &Program) -> Result<DeviceOptions, Failure> {
+    let options = args.shape.options();
+    if args.device {
+        (0..options.ports)
+            .try_for_each(|port| check_port(program, options.number(port)))
+            .map_err(Failure::Failed)?;
+    }
+    Ok(options)
+}
+
 pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure> {
     if let (false, Some(option)) = (args.device, args.shape.given()) {
         return Err(Failure::Usage(format!("{option} is for --device")));
@@ -116,7 +129,7 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
     let program = load_any(&args.program.path, &args.program.source, findings)?.program(findings)?;
     let progress = Progress::start(format!("making hardware of {}", program.name));
     let capacities = args.capacity.of(&program)?;
-    let options = args.shape.options();
+    let options = device_options(args, &program)?;
     let period = args.period.unwrap_or(options.stages().period_ps);
     let hardware =
         Hardware::new(program, Options { period_ps: period, capacities, target: args.target.target() });

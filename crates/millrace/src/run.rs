@@ -25,6 +25,7 @@ use millrace_observe::{Observer, Shown};
 use millrace_observe_api::PluginStatus;
 use millrace_p4runtime::{DeviceConfig, Listen, Server};
 use millrace_pipeline::Program;
+use millrace_syntax::read_file;
 use millrace_thrift::PacketIn;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -188,7 +189,7 @@ fn make_switch(name: &str, program: Arc<Program>, config: SwitchConfig) -> Resul
 fn load_plugins(args: &RunArgs, program: &Program, opener: &Opener) -> Result<plugins::Loaded, Failure> {
     plugins::load(&args.plugins, program, |file| {
         let path = file.to_owned();
-        let read = opener.open(move || std::fs::read(path))?;
+        let read = opener.open(move || read_file(Path::new(&path), plugins::MAX_MODULE_FILE))?;
         read.map_err(|error| Failure::failed(file, error))
     })
 }

@@ -1,5 +1,6 @@
 //! `millrace tc`: how ports of a running switch serve what leaves by them, and share its workers; and `--tc` of `millrace run`.
 
+use crate::entries::read_config;
 use crate::findings::Failure;
 use crate::grpc::address;
 use crate::output::{say, say_line};
@@ -117,8 +118,7 @@ pub(crate) fn tc(args: &TcCommand) -> Result<(), Failure> {
             client.set_plans(&words, false).map_err(refused)?
         }
         What::Replace { file } => {
-            let text =
-                std::fs::read_to_string(file).map_err(|error| Failure::failed(file.display(), error))?;
+            let text = read_config(file)?;
             // What is wrong is told with the name of the file.
             parse(file, &text)?;
             client.set_plans(&text, true).map_err(refused)?
@@ -153,7 +153,7 @@ fn share(client: &Client, args: &IngressArgs, json: bool) -> Result<(), Failure>
 
 /// The plans of a file.
 fn read(file: &Path) -> Result<Vec<PortPlan>, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| Failure::failed(file.display(), error))?;
+    let text = read_config(file)?;
     parse(file, &text)
 }
 

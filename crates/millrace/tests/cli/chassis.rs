@@ -24,6 +24,11 @@ tag = "strip"
 
 fn write(folder: &Folder, text: &str) -> String {
     std::fs::write(folder.path("l2.p4"), "").unwrap();
+    write_at(folder, text)
+}
+
+/// Without the program.
+fn write_at(folder: &Folder, text: &str) -> String {
     let path = folder.path("edge.toml");
     std::fs::write(&path, text).unwrap();
     path
@@ -57,4 +62,28 @@ fn all_that_is_wrong_is_told_with_its_line() {
     );
     let absent = millrace(&["chassis", "check", "no-such.toml"]);
     assert!(absent.code == 1 && absent.err.contains("no-such.toml"), "{}", absent.err);
+}
+
+#[test]
+fn a_file_that_is_no_text_or_names_a_pipe_is_refused_at_once() {
+    let folder = Folder::new("chassis-no-text");
+    let file = write(&folder, "");
+    let text = b"# \xc3\xa4\nname = \"\xff\"\n";
+    for command in [["chassis", "check", &file], ["node", "check", &file], ["network", "check", &file]] {
+        std::fs::write(&file, text).unwrap();
+        let said = millrace(&command);
+        let message = format!("{file}:2:9: it is no text: the byte at 13 is not UTF-8");
+        assert!(said.code == 1 && said.err.contains(&message), "{command:?}: {}", said.err);
+    }
+    let file = write(&folder, FILE);
+    std::fs::remove_file(folder.path("l2.p4")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(folder.path("l2.p4")).status().unwrap();
+    assert!(made.success());
+    let said = millrace(&["chassis", "check", &file]);
+    assert!(said.code == 1 && said.err.contains("it is no file"), "{}", said.err);
+    for device in ["/dev/null", "/dev/zero"] {
+        let file = write_at(&folder, &FILE.replace("l2.p4", device));
+        let said = millrace(&["chassis", "check", &file]);
+        assert!(said.code == 1 && said.err.contains("it is no file"), "{device}: {}", said.err);
+    }
 }

@@ -239,6 +239,25 @@ fn a_refusal_is_told_with_its_places() {
     assert_eq!((said.code, said.json()), (1, wanted));
 }
 
+/// The device knows the text alone.
+#[test]
+fn what_is_wrong_with_a_file_is_told_with_its_name() {
+    let shown = "   ╭─[ the file:2:8 ]\n   ├─[ the device as it runs:9:1 ]\n";
+    let problem = json!({ "line": 2, "column": 8, "message": "wrong", "shown": shown });
+    let refused = json!({ "refused": { "kind": "invalid", "message": "wrong", "problems": [problem] } });
+    let folder = Folder::new("ctl-named");
+    let file = folder.file("edge.toml", "[device]\n");
+    for verb in ["apply", "load"] {
+        let (said, _) = Device::new("named", &refused.to_string()).ask(&[verb, &file]);
+        let place = format!("[ {file}:2:8 ]");
+        assert!(
+            said.err.contains(&place) && said.err.contains("[ the device as it runs:9:1 ]"),
+            "{}",
+            said.err
+        );
+    }
+}
+
 /// What a device says only shows on a terminal.
 #[test]
 fn a_device_cannot_control_the_terminal() {

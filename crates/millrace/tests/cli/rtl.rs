@@ -37,6 +37,30 @@ fn rtl_tells_what_each_part_takes() {
     assert!(text.lines().any(|line| line.trim_start().starts_with("parser RouterParser ")), "{text}");
 }
 
+#[test]
+fn options_of_a_device_that_cannot_be_are_refused_in_words() {
+    let program = "programs/l2_switch.p4";
+    for (more, why) in [
+        (
+            &["--ports", "0"][..],
+            "hardware cannot have a number of ports of 0: 1 to 16 is expected, in device",
+        ),
+        (&["--width", "63"], "a width of beats of 63: a power of two from 64 to 512 is expected"),
+        (
+            &["--link", "xgmii", "--width", "128"],
+            "beats of 128 bits at a MAC of 10 Gbit/s, which has beats of 64",
+        ),
+        // The program would take the second port for the first.
+        (
+            &["--numbers", "0:512"],
+            "port 512 does not fit in the 9 bits that `l2_switch` has for the number of a port",
+        ),
+    ] {
+        let said = millrace(&[&["rtl", program, "--device"], more].concat());
+        assert!(said.code == 1 && said.err.contains(why), "{more:?}: {}", said.err);
+    }
+}
+
 /// Programs in `refused` say in their first line what is asked for, and in their second what is refused and where.
 #[test]
 fn refusals_name_construct_file_and_line() {

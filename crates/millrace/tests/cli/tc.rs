@@ -40,6 +40,11 @@ fn the_plans_of_a_file_are_checked_without_a_switch() {
         let said = millrace(&["tc", "check", &wrong]);
         assert!(said.code == 1 && said.err.contains(message), "{to}: {}", said.err);
     }
+    for endless in [["tc", "check", "/dev/zero"], ["tc", "replace", "/dev/zero"]] {
+        let said = millrace(&endless);
+        let message = "/dev/zero: the file is larger than the limit of ";
+        assert!(said.code == 1 && said.err.contains(message), "{endless:?}: {}", said.err);
+    }
     let said = millrace(&["run", "programs/router.p4", "-i", "0@null:-", "--tc", &file, "--priorities", "2"]);
     assert_eq!(said.code, 2, "{}", said.err);
 }

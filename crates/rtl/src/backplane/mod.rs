@@ -77,13 +77,15 @@ impl BackplaneOptions {
     pub fn check(&self) -> Result<(), String> {
         let within = |name: &str, value: u32, most: u32| match (1..=most).contains(&value) {
             true => Ok(()),
-            false => Err(format!("the number of {name} {value} is not from 1 to {most}")),
+            false => Err(format!("a number of {name} of {value}: 1 to {most} is expected")),
         };
         within("slots", self.slots, MAX_SLOTS)?;
         within("ports", self.ports, MAX_PORTS)?;
         match self.width.is_power_of_two() && (64..=512).contains(&self.width) {
             true => Ok(()),
-            false => Err(format!("the width of a beat {} is no power of two from 64 to 512", self.width)),
+            false => {
+                Err(format!("a width of beats of {}: a power of two from 64 to 512 is expected", self.width))
+            }
         }
     }
 

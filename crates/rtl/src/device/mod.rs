@@ -230,13 +230,13 @@ impl DeviceOptions {
     pub fn check(&self) -> Result<(), String> {
         let power = |name: &str, value: u32, least: u32, most: u32| match value {
             value if value.is_power_of_two() && (least..=most).contains(&value) => Ok(()),
-            value => Err(format!("{name} {value} is no power of two from {least} to {most}")),
+            value => Err(format!("{name} of {value}: a power of two from {least} to {most} is expected")),
         };
         let within = |name: &str, value: u32, most: u32| match (1..=most).contains(&value) {
             true => Ok(()),
-            false => Err(format!("{name} {value} is not from 1 to {most}")),
+            false => Err(format!("{name} of {value}: 1 to {most} is expected")),
         };
-        within("the number of ports", self.ports, MAX_PORTS)?;
+        within("a number of ports", self.ports, MAX_PORTS)?;
         let mut distinct = self.numbers.clone();
         distinct.sort_unstable();
         distinct.dedup();
@@ -247,11 +247,11 @@ impl DeviceOptions {
                 self.ports
             ));
         }
-        within("the number of queues", self.queues, MAX_QUEUES)?;
-        power("the width of a beat", self.width, 64, 512)?;
-        power("the number of slots", self.slots, 2, MAX_SLOTS)?;
-        power("the length of the longest frame", self.frame, 512, 1 << 14)?;
-        power("the depth of a queue", self.depth, 2, MAX_DEPTH)?;
+        within("a number of queues", self.queues, MAX_QUEUES)?;
+        power("a width of beats", self.width, 64, 512)?;
+        power("a number of slots", self.slots, 2, MAX_SLOTS)?;
+        power("a longest frame", self.frame, 512, 1 << 14)?;
+        power("a depth of queues", self.depth, 2, MAX_DEPTH)?;
         match self.user {
             None => {}
             Some(_) if self.link.has_macs() => {
@@ -263,7 +263,7 @@ impl DeviceOptions {
             Some(_) => {}
         }
         match self.link == Link::Xgmii && self.width != 64 {
-            true => Err(format!("a MAC of 10 Gbit/s has beats of 64 bits, not {}", self.width)),
+            true => Err(format!("beats of {} bits at a MAC of 10 Gbit/s, which has beats of 64", self.width)),
             false => Ok(()),
         }
     }
