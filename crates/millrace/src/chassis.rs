@@ -1,6 +1,7 @@
 //! `millrace chassis`: a device with many virtual switches, as one file describes it.
 
 use crate::cli::{Engine, LogArgs, Simulator};
+use crate::cores::missing;
 use crate::entries::read_config;
 use crate::findings::Failure;
 use crate::grpc::warn_of_exposure;
@@ -93,9 +94,23 @@ fn check(file: &Path, is_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether the processors that the file names are there, and this process may use them.
+fn may_run_on(path: &Path, file: &DeviceFile) -> Result<(), Failure> {
+    let processors = file.device.processors.iter().map(|processor| usize::from(*processor));
+    match missing(processors).map_err(|error| Failure::failed(path.display(), error))? {
+        None => Ok(()),
+        Some((processor, known)) => {
+            let why =
+                format!("`processors`: the device cannot run on processor {processor}; it may use {known}");
+            Err(Failure::failed(path.display(), why))
+        }
+    }
+}
+
 fn run(path: &Path, args: &RunDevice, is_json: bool) -> Result<(), Failure> {
     let log = logging::start(&args.log)?;
     let file = load(path, is_json)?;
+    may_run_on(path, &file)?;
     let privileges = privileges(args, &file)?;
     let opener = Opener::start()?;
     privileges.give_up()?;

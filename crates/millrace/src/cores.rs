@@ -112,6 +112,19 @@ fn list(numbers: impl Iterator<Item = usize>) -> String {
     ranges.iter().map(shown).collect::<Vec<_>>().join(",")
 }
 
+/// The first of some processors that this process may not run on, or that the machine does not have, and those that it may use.
+///
+/// # Errors
+/// The system does not say.
+pub(crate) fn missing(
+    mut cores: impl Iterator<Item = usize>,
+) -> Result<Option<(usize, String)>, std::io::Error> {
+    let allowed = sched_getaffinity(None)?;
+    let allowed: BTreeSet<usize> = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
+    let missing = cores.find(|core| !allowed.contains(core));
+    Ok(missing.map(|core| (core, list(allowed.iter().copied()))))
+}
+
 impl WorkerArgs {
     /// Whether the process may run on all of the processors.
     ///
@@ -119,16 +132,12 @@ impl WorkerArgs {
     /// It may not run on one, or the machine has it not.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let Some(Cores(cores)) = &self.cores else { return Ok(()) };
-        let allowed = sched_getaffinity(None).map_err(|error| Failure::failed("--cores", error))?;
-        let allowed: BTreeSet<usize> = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
-        match cores.iter().find(|core| !allowed.contains(core)) {
+        let missing = missing(cores.iter().copied()).map_err(|error| Failure::failed("--cores", error))?;
+        match missing {
             None => Ok(()),
-            Some(core) => {
-                let known = list(allowed.iter().copied());
-                Err(Failure::Usage(format!(
-                    "--cores: the switch cannot run on processor {core}; it may use {known}"
-                )))
-            }
+            Some((core, known)) => Err(Failure::Usage(format!(
+                "--cores: the switch cannot run on processor {core}; it may use {known}"
+            ))),
         }
     }
 

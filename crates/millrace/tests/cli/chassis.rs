@@ -87,3 +87,13 @@ fn a_file_that_is_no_text_or_names_a_pipe_is_refused_at_once() {
         assert!(said.code == 1 && said.err.contains("it is no file"), "{device}: {}", said.err);
     }
 }
+
+/// A worker that is not pinned has no share of a processor to guarantee.
+#[test]
+fn processors_that_are_not_there_are_refused_before_anything_is_opened() {
+    let folder = Folder::new("chassis-processors");
+    let file = write(&folder, &FILE.replacen("name = \"edge\"", "name = \"edge\"\nprocessors = [4095]", 1));
+    let said = millrace(&["chassis", &file]);
+    let why = "`processors`: the device cannot run on processor 4095; it may use ";
+    assert!(said.code == 1 && said.err.contains(why), "{}", said.err);
+}
