@@ -132,7 +132,11 @@ fn what_is_wrong_is_told_with_its_place() {
             "to = \"select.in\"",
             "what leaves `select` comes back to it",
         ),
-        ("kind = \"queue\"", "kind = \"p4\"\nprogram = \"a.p4\"\nmemory = \"m\"", "there is no memory `m`"),
+        (
+            "kind = \"queue\"",
+            "kind = \"p4\"\nprogram = \"a.p4\"\nmemory = \"m\"\nshared = \"r\"",
+            "there is no memory `m`",
+        ),
         (
             "kind = \"mac\"",
             "kind = \"mac\"\naddress = \"03:00:00:00:00:00\"",
@@ -161,7 +165,7 @@ fn all_that_is_wrong_with_a_block_is_told() {
         ("kind = \"mac\"", "kind = \"p4\"\nprogram = \"a.p4\"\nports = 17\nlongest = 1\ncpu-port = -1", 3),
     ] {
         // A key stands once.
-        let text = if new.contains("ports") { GOOD.replacen("ports = 2\n", "", 1) } else { GOOD.to_owned() };
+        let text = if new.contains("quanta") { GOOD.replacen("ports = 2\n", "", 1) } else { GOOD.to_owned() };
         let problems = NodeFile::parse("node.toml", &text.replacen(old, new, 1)).unwrap_err();
         assert_eq!(problems.problems.len(), wrong, "{new}: {}", problems.render(false));
     }

@@ -148,6 +148,7 @@ impl Problems {
                 *why = "there already".to_owned();
             }
         }
+        self.problems.sort_by_key(|problem| (problem.place.bytes.start, problem.place.bytes.end));
         self.rest = Some(Rest { name: name.to_owned(), from });
         self
     }

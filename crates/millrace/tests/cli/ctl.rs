@@ -245,7 +245,7 @@ fn what_is_wrong_with_a_file_is_told_with_its_name() {
     let shown = "   ╭─[ the file:2:8 ]\n   ├─[ the device as it runs:9:1 ]\n";
     let problem = json!({ "line": 2, "column": 8, "message": "wrong", "shown": shown });
     let refused = json!({ "refused": { "kind": "invalid", "message": "wrong", "problems": [problem] } });
-    let folder = Folder::new("ctl-named");
+    let folder = Folder::new("ctl-file-named");
     let file = folder.file("edge.toml", "[device]\n");
     for verb in ["apply", "load"] {
         let (said, _) = Device::new("named", &refused.to_string()).ask(&[verb, &file]);
