@@ -117,7 +117,7 @@ pub(crate) enum Command {
     /// Runs a packet node made of function blocks in software and hardware, as one file describes it
     #[command(after_help = examples::NODE)]
     Node(NodeCommand),
-    /// Says what is wrong with the file of a device with many virtual switches
+    /// Runs a device with many virtual switches, as one file describes it
     #[command(after_help = examples::CHASSIS)]
     Chassis(ChassisCommand),
     /// Says what a running device with many virtual switches does, and changes it
