@@ -204,7 +204,7 @@ impl Device {
         let before = running.file.clone();
         let foreign_before = running.foreign();
         let done = running.become_as(file, foreign, &mut OpenPorts::default());
-        let done = done.or_else(|failure| Err(running.take_back(&before, &foreign_before, failure)));
+        let done = done.map_err(|failure| running.take_back(&before, &foreign_before, failure));
         // Even after a failure: a tenant whose switches are gone is not to see others.
         let now = if done.is_ok() { list } else { Arc::new(clients::list(&running.file)?) };
         self.clients.set(Arc::clone(&now));
