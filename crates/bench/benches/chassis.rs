@@ -7,16 +7,16 @@
 //! (uniform), or three of four for the first instance in eight (skewed). They are frames that the program forwards, each to one port: what
 //! it drops would tell how fast packets go back to their pool, and what it floods how fast they are copied. Each instance meets them in the
 //! order in which the switch alone does. Each has a VLAN, whose tag it does not see; a chassis of one has the ports whole. Rates are
-//! by the CPU time of the thread that forwards. Ratios are medians of rounds that alternate with the switch alone. With `bytes=1518` frames are
-//! as long, with their check sequence, which may be said several times; otherwise they are as the program's test has them.
+//! by the CPU time of the thread that forwards. Ratios are medians of rounds that alternate with the switch alone. With `bytes=1518`, which
+//! may be said several times, frames have so many bytes, with their check sequence; otherwise they are as the program's test has them.
 //!
 //! `l2_router` is two switches an instance: a layer-2 switch that sends to a router by a link inside. Alone is then what both take one after the
 //! other, each alone.
 //!
 //! **Memory.** What the process grows by for each instance, with its entries, in a chassis with its wires connected.
 //!
-//! **Counted.** Only if it is asked for: a chassis gets a fixed number of frames, uniform or `skewed`, and ends when it has sent them. Its lane sleeps before and
-//! after, so what an instruction counter says of the lane's thread is the work for these frames, the same in each run but for
+//! **Counted.** Only if it is asked for: a chassis gets a fixed number of frames, uniform or `skewed`, and ends when it has sent them. Its lane
+//! sleeps before and after, so what an instruction counter says of the lane's thread is the work for these frames, the same in each run but for
 //! what depends on the time that passes:
 //!
 //!     valgrind --tool=callgrind --cache-sim=yes --LL=1048576,16,64 --collect-atstart=no \

@@ -13,6 +13,7 @@
 
 mod ahead;
 mod burst;
+mod layout;
 mod lender;
 mod memory;
 mod packet;
@@ -22,8 +23,9 @@ mod stock;
 
 pub use ahead::{ask_for, ask_for_start};
 pub use burst::{Ahead, Burst, Footprint, Place, TAILROOM};
+pub use layout::{MIN_SLOT_FRAME, SlotLayout};
 pub use lender::Lender;
 pub use memory::{Memory, MemoryError};
 pub use packet::{FrameLengthError, HEADROOM, MAX_FRAME, Packet, Service};
 pub use pool::{Batch, MAX_BATCH, PacketPool};
-pub use region::{MAX_REGION, MIN_SLOT_FRAME, Region, RegionError, SlotLayout};
+pub use region::{MAX_REGION, Region, RegionError};

@@ -4,8 +4,9 @@
 
 use crate::ahead::ask_for_line;
 use crate::burst::{Burst, Place};
+use crate::layout::SlotLayout;
 use crate::packet::Packet;
-use crate::region::{MAX_REGION, Region, RegionError, SlotLayout, Slots};
+use crate::region::{MAX_REGION, Region, RegionError, Slots};
 use crate::stock;
 use std::vec::Drain;
 
