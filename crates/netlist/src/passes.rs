@@ -19,6 +19,7 @@ pub(crate) use registers::Known;
 
 use crate::*;
 use cranelift_entity::packed_option::PackedOption;
+use std::borrow::Cow;
 
 /// How often a module is built again at most; each time finds what the one before has made possible.
 const ROUNDS: usize = 8;
@@ -43,15 +44,12 @@ pub fn optimize(design: &mut Design) {
 }
 
 fn optimized(module: &Module, ports: (&steady::Ports, ModuleId)) -> Module {
-    let next = round(module, ports);
-    if next == *module {
-        return clean(module);
-    }
-    let mut module = next;
-    for _ in 1..ROUNDS {
-        let next = round(&module, ports);
-        let done = next == module;
-        module = next;
+    let mut looks = Looks { ports, any_more: true };
+    let mut module = Cow::Borrowed(module);
+    for _ in 0..ROUNDS {
+        let next = round(&module, &mut looks);
+        let done = next == *module;
+        module = Cow::Owned(next);
         if done {
             break;
         }
@@ -59,9 +57,15 @@ fn optimized(module: &Module, ports: (&steady::Ports, ModuleId)) -> Module {
     clean(&module)
 }
 
-fn round(module: &Module, ports: (&steady::Ports, ModuleId)) -> Module {
+/// Looks for bits that never change. They take longer than all else, so that there is no other look after one that has found nothing.
+struct Looks<'a> {
+    ports: (&'a steady::Ports, ModuleId),
+    any_more: bool,
+}
+
+fn round(module: &Module, looks: &mut Looks<'_>) -> Module {
     let mut known = registers::known(module);
-    steady::add(module, &mut known, ports);
+    looks.any_more = looks.any_more && steady::add(module, &mut known, looks.ports);
     let module = rebuild::rebuild(module, &known);
     narrow::narrow(&module).unwrap_or(module)
 }

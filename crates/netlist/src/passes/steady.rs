@@ -108,12 +108,14 @@ struct Numbers<'a> {
     count: u32,
 }
 
-/// Adds what is known of bits of registers, memories and ports to what is known of whole registers.
-pub(super) fn add(module: &Module, known: &mut Known, ports: (&Ports, ModuleId)) {
-    let Some(numbers) = Numbers::of(module, known, ports) else { return };
+/// Adds what is known of bits of registers, memories and ports to what is known of whole registers; whether any of registers is new.
+pub(super) fn add(module: &Module, known: &mut Known, ports: (&Ports, ModuleId)) -> bool {
+    let Some(numbers) = Numbers::of(module, known, ports) else { return false };
     let (registers, values) = (numbers.pieces(), numbers.values());
+    let any = !registers.is_empty();
     known.insert_pieces(registers);
     known.values_in_pieces = values;
+    any
 }
 
 impl<'a> Numbers<'a> {
@@ -125,8 +127,8 @@ impl<'a> Numbers<'a> {
         }
         let (bits, first) =
             (Vec::with_capacity(total as usize), SecondaryMap::with_capacity(module.nodes.len()));
-        let mut numbers =
-            Numbers { module, known, ports, bits, first, of: FxHashMap::default(), count: ONE + 1 };
+        let of = FxHashMap::with_capacity_and_hasher(total as usize / 2, Default::default());
+        let mut numbers = Numbers { module, known, ports, bits, first, of, count: ONE + 1 };
         for (id, node) in &module.nodes {
             numbers.first[id] = numbers.bits.len();
             // Until something is known of a bit, it is one of its own.
