@@ -23,7 +23,7 @@
 //! **Bursts.** Frames of many switches come interleaved. A switch that was run for each of them would be as slow as its first packet
 //! always is. So a lane takes frames from its ports until there are about [`BURST`] for each switch that has any, or none is left, and
 //! runs the switches then. At low load nothing waits for that: the ports have no more frames. None are collected that would have no room:
-//! no more for a switch than may wait for a port of any switch here, also one that gets them from another switch.
+//! no more for a switch than may wait for a port of any switch here, also one that gets them from another switch, but a batch.
 
 use crate::agenda::Agenda;
 use crate::commands::{Command, Commands};
@@ -47,8 +47,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 
-/// Frames that a lane collects for each switch that has any, before it runs them.
+/// Frames that a lane collects for each switch that has any, before it runs them; a batch of those that are longer than so many bytes.
 const BURST: usize = 2 * MAX_BATCH;
+const LONG: usize = 512;
 /// Frames and bytes that a lane collects where a few switches have any: a round costs as much as many frames, and so many are still in the cache.
 const FEW: usize = 16 * MAX_BATCH;
 const FEW_BYTES: usize = 96 << 10;
@@ -260,7 +261,7 @@ impl Lane {
         let Lane {
             physicals, supplies, spread, received, failures, members, active, fair, least_places, ..
         } = self;
-        let room = *least_places;
+        let room = (*least_places).max(MAX_BATCH);
         let pool = supplies.pool();
         // One that has more than its burst is slow, or has used its time: nobody waits for it.
         let waiting = |id: &MemberId| member(members, *id).map_or(0, |member| member.waiting().min(BURST));
@@ -288,7 +289,8 @@ impl Lane {
             let touched = spread.touched();
             let collected = spread.collected();
             let few = collected < FEW && spread.bytes() < FEW_BYTES;
-            let enough = collected >= most || collected >= BURST * touched && !few;
+            let burst = if spread.bytes() > LONG * collected { MAX_BATCH } else { BURST };
+            let enough = collected >= most || collected >= burst * touched && !few;
             if !more || enough || collected + MAX_BATCH > room * touched {
                 break;
             }
