@@ -284,7 +284,7 @@ fn backplanes_have_sizes() {
         }
     }
     for (slots, ports, width, why) in
-        [(33, 1, 64, "slots 33"), (0, 1, 64, "slots 0"), (1, 9, 64, "ports 9"), (1, 1, 96, "96")]
+        [(33, 1, 64, "slots of 33"), (0, 1, 64, "slots of 0"), (1, 9, 64, "ports of 9"), (1, 1, 96, "96")]
     {
         let error = Backplane::new(BackplaneOptions { slots, ports, width }).unwrap_err();
         assert!(error.contains(why), "{error}");

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 /// How often values are walked over: a register that comes before what it takes is known a walk later.
 const WALKS: usize = 4;
 /// A module whose values have more bits than this is left as it is.
-const MOST_BITS: u64 = 1 << 25;
+const MOST_BITS: u64 = 1 << 21;
 
 /// The numbers of bits that are always 0 and always 1; larger ones are of bits that change.
 const ZERO: u32 = 0;
