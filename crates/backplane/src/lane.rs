@@ -180,7 +180,7 @@ impl Lane {
         loop {
             let any = self.run_members(&mut now);
             let sent = self.send();
-            // Whose frames were sent has been charged for that: it is not the time of who has the next turn.
+            // The switches whose frames were sent have been charged for sending: the switch with the next turn is not.
             now = now.max(self.charged_until_ns);
             // Who waits for another's next packets waits for less time than a sleep takes.
             busy |= any != Some(false) || sent;
@@ -195,17 +195,21 @@ impl Lane {
     /// Does what was asked of the lane, and notes of which switches something was asked.
     fn answer(&mut self) -> bool {
         self.ran_until_ns = None;
+        let mut is_changed = false;
         while !self.is_stopped
             && let Some(command) = self.commands.next()
         {
+            is_changed = true;
             match command {
                 Command::Stop => self.is_stopped = true,
                 other => other.carry_out(self),
             }
         }
-        let places =
-            self.members.iter().flatten().flat_map(|member| member.wires()).map(|wire| wire.places());
-        self.least_places = places.min().unwrap_or_default();
+        if is_changed {
+            // Not for each request of a switch: there may be thousands of ports.
+            let wires = self.members.iter().flatten().flat_map(|member| member.wires());
+            self.least_places = wires.map(|wire| wire.places()).min().unwrap_or_default();
+        }
         for (at, member) in self.members.iter_mut().enumerate() {
             let Some(member) = member else { continue };
             if member.worker.was_called() && !member.is_called {
@@ -238,12 +242,14 @@ impl Lane {
             let more = member.worker.answer(ANSWERS, &mut self.supplies);
             let then = now_ns();
             let cost = self.processor.charge(then.saturating_sub(now), then);
-            member.use_time(cost, then);
             self.answers.owe(cost, then);
             // The switch does not pay with its turns for what there is time for: it would forward nothing for many rounds after a swap.
             match is_free {
-                true => member.deficit_ns += i64::try_from(cost).unwrap_or(i64::MAX),
-                false => self.fair.charge(id, cost),
+                true => member.count_time(cost, then),
+                false => {
+                    member.use_time(cost, then);
+                    self.fair.charge(id, cost);
+                }
             }
             self.charged_until_ns = then;
             member.is_called = more;

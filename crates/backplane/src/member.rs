@@ -166,10 +166,16 @@ impl Member {
         self.largest.as_mut().is_none_or(|largest| largest.has_any(now_ns))
     }
 
-    /// It has used so much time.
+    /// It has used so much time, which its turns are shorter by.
     #[inline]
     pub(crate) fn use_time(&mut self, ns: u64, now_ns: u64) {
         self.deficit_ns -= i64::try_from(ns).unwrap_or(i64::MAX);
+        self.count_time(ns, now_ns);
+    }
+
+    /// It has used so much time that its turns are not shorter by.
+    #[inline]
+    pub(crate) fn count_time(&mut self, ns: u64, now_ns: u64) {
         self.used_ns += ns;
         self.counts.set_used_ns(self.used_ns);
         if let Some(largest) = &mut self.largest {

@@ -344,7 +344,9 @@ fn chassis_of(case: &Case, instances: usize) -> (Backplane, Vec<MemberHandle>, V
                 backplane.link(&from, &to, Emulation::default());
             }
             // Frames come for the first.
-            routes.extend(of_stage.into_iter().filter(|_| number == 0));
+            if number == 0 {
+                routes.extend(of_stage);
+            }
             members.push(member);
         }
     }

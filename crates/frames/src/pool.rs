@@ -116,7 +116,7 @@ impl Batch {
     /// memory of those that have some.
     #[inline]
     pub fn rest(&mut self) {
-        if self.packets.is_empty() && self.packets.capacity() > 0 {
+        if self.packets.is_empty() && self.has_memory() {
             stock::put(std::mem::take(&mut self.packets));
             self.limit = 0;
         }
@@ -131,7 +131,7 @@ impl Batch {
     /// Has memory from now on, also without packets.
     #[inline]
     pub fn make_room(&mut self) {
-        if self.packets.capacity() == 0 {
+        if !self.has_memory() {
             self.find_memory();
         }
     }
@@ -155,7 +155,7 @@ impl Batch {
     /// Its memory has come or gone with that of another batch.
     #[inline]
     fn note_memory(&mut self) {
-        self.limit = if self.packets.capacity() > 0 { self.wanted } else { 0 };
+        self.limit = if self.has_memory() { self.wanted } else { 0 };
     }
 
     /// Whether somebody looks at when each packet came, which costs a look at the clock for each where the device says nothing.
@@ -191,7 +191,7 @@ impl Batch {
     /// Whether no more fit.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.packets.len() >= usize::from(self.limit) && (self.packets.capacity() > 0 || self.wanted == 0)
+        self.packets.len() >= usize::from(self.limit) && (self.has_memory() || self.wanted == 0)
     }
 
     /// How many more fit.
