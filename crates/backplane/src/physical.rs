@@ -5,7 +5,7 @@ use crate::counts::Loss;
 use crate::exit::Exit;
 use crate::time;
 use millrace_drivers::{PortError, QueuePair, Received};
-use millrace_frames::{Batch, MAX_FRAME, PacketPool};
+use millrace_frames::{Batch, MAX_FRAME, Packet, PacketPool};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -201,8 +201,7 @@ impl Served {
             }
             // Nobody counts the bytes of one that is alone and has no largest rate.
             let counts = !is_alone || exit.is_limited();
-            let bytes: u64 =
-                batch.packets().iter().filter(|_| counts).map(|packet| packet.len() as u64).sum();
+            let bytes = if counts { Packet::bytes_of(batch.packets()) } else { 0 };
             let before = batch.len();
             pair.transmit(batch, pool)?;
             if let Some(mut largest) = exit.largest() {

@@ -281,10 +281,6 @@ impl WirePort {
     }
 }
 
-fn bytes(batch: &Batch) -> u64 {
-    batch.packets().iter().map(|packet| packet.len() as u64).sum()
-}
-
 impl QueuePair for WirePort {
     #[inline]
     fn receive(&mut self, batch: &mut Batch, _: &mut PacketPool) -> Result<Received, PortError> {
@@ -293,7 +289,7 @@ impl QueuePair for WirePort {
         self.look();
         let came = &batch.packets()[before..];
         self.counted[0] += came.len() as u64;
-        self.counted[1] += came.iter().map(|packet| packet.len() as u64).sum::<u64>();
+        self.counted[1] += Packet::bytes_of(came);
         Ok(if more { Received::More } else { Received::Idle })
     }
 
@@ -308,7 +304,7 @@ impl QueuePair for WirePort {
                 return Ok(Transmitted { sent: 0, refused: sent });
             }
             Outlet::Link(link) => {
-                *tx_bytes += bytes(batch);
+                *tx_bytes += Packet::bytes_of(batch.packets());
                 link.send(batch, wire, pool);
             }
             Outlet::Host(host) => {
@@ -325,7 +321,7 @@ impl QueuePair for WirePort {
                 return Ok(Transmitted { sent: before - refused, refused });
             }
             Outlet::Exits(exits) => {
-                *tx_bytes += bytes(batch);
+                *tx_bytes += Packet::bytes_of(batch.packets());
                 let Some(((last, tags), others)) = exits.split_last() else {
                     return Ok(Transmitted::default());
                 };

@@ -59,7 +59,7 @@ use intake::Intakes;
 use live::LivePorts;
 use mailbox::Mailbox;
 use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource};
-use millrace_frames::{MAX_BATCH, PacketPool};
+use millrace_frames::{MAX_BATCH, Packet, PacketPool};
 use millrace_pipeline::Program;
 use millrace_traffic::Plan;
 use pace::Pace;
@@ -555,7 +555,7 @@ impl Worker {
         }
         let bytes = match self.seat.intakes.are_alike() {
             true => 0,
-            false => received.packets().iter().map(|packet| packet.len() as u64).sum(),
+            false => Packet::bytes_of(received.packets()),
         };
         links::look(&mut self.switch, &mut self.ports);
         self.switch_batch(at, 0);

@@ -8,8 +8,9 @@ const LINE: usize = 64;
 /// The shortest frame that every slot has room for: Ethernet's shortest.
 pub const MIN_SLOT_FRAME: usize = 64;
 
-/// Most bytes that a packet uses of a slot: places in it are numbers of 16 bits. What a slot has more is not used.
-const MAX_ROOM: usize = u16::MAX as usize;
+/// Most bytes that a packet uses of a slot: places in it are numbers of 16 bits, which vectors take for signed ones. What a slot has more is not
+/// used.
+const MAX_ROOM: usize = i16::MAX as usize;
 
 /// How a region is divided.
 ///

@@ -315,6 +315,16 @@ impl Batch {
         can
     }
 
+    /// Moves all packets of another batch after those of this one, which has some; false, and nothing is done, without room for all.
+    #[inline]
+    pub fn join(&mut self, other: &mut Batch) -> bool {
+        let can = !self.packets.is_empty() && self.room() >= other.packets.len();
+        if can {
+            self.packets.append(&mut other.packets);
+        }
+        can
+    }
+
     /// Takes all packets of another batch in an order that is given by their numbers; false, and nothing is done, when this one has
     /// some or takes fewer, or when the numbers are not those of the packets, each once.
     #[inline]

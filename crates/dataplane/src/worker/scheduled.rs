@@ -197,7 +197,7 @@ impl Served {
             let packets = batch.len() as u32;
             if other == 0 && self.egress.may_pass(class, packets, bytes, longest) {
                 let sent = inner.transmit(batch, pool);
-                let left: u64 = batch.packets().iter().map(|packet| packet.len() as u64).sum();
+                let left = Packet::bytes_of(batch.packets());
                 self.egress.passed(class, packets - batch.len() as u32, bytes - left);
                 return sent.map(|_| ());
             }
