@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use millrace_dataplane::{DEFAULT_QUANTUM, Worker};
 use millrace_listen::{Address, METRICS};
 use millrace_observe_api::{Client, IntakeStatus, PlanQueueStatus, PlanStatus};
-use millrace_traffic::words::{self, PortPlan};
+use millrace_traffic::words::{self, PortPlan, WordsError};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -158,7 +158,10 @@ fn read(file: &Path) -> Result<Vec<PortPlan>, Failure> {
 }
 
 fn parse(file: &Path, text: &str) -> Result<Vec<PortPlan>, Failure> {
-    words::parse(text).map_err(|error| Failure::Failed(format!("{}:{error}", file.display())))
+    words::parse(text).map_err(|error| {
+        let WordsError { line, column, reason } = error;
+        Failure::Failed(format!("{}:{line}:{column}: {reason}", file.display()))
+    })
 }
 
 /// Has ports of a worker that does not run yet serve what leaves by them as a file says.

@@ -143,6 +143,13 @@ fn what_is_wrong_is_told_with_its_place() {
             "that of one station is expected",
         ),
         ("kind = \"mac\"", "kind = \"mac\"\nlink = \"mii\"", "one of"),
+        ("kind = \"mac\"", "kind = \"mac\"\nattach = \"pcap:\"", "pcap"),
+        (
+            "to = [\"out0\", \"manager\"]",
+            "to = [\"manager\", \"out4\"]",
+            "the demultiplexer `spread` has no `out4`: it has 4 outputs",
+        ),
+        ("kind = \"tcam\"", "kind = \"tcam\"\nmiss = \"out9\"", "`spread` has no `out9`"),
     ];
     for (old, new, why) in cases {
         let problems = with(old, new).unwrap_err();
@@ -169,6 +176,22 @@ fn all_that_is_wrong_with_a_block_is_told() {
         let problems = NodeFile::parse("node.toml", &text.replacen(old, new, 1)).unwrap_err();
         assert_eq!(problems.problems.len(), wrong, "{new}: {}", problems.render(false));
     }
+}
+
+/// Nor does it hide mistakes of connections among other blocks.
+#[test]
+fn connections_are_looked_at_where_blocks_are_wrong() {
+    let text = GOOD.replacen("octets = [12, 13]", "octets = []", 1).replacen(
+        "from = \"s.out\"",
+        "from = \"s.ou\"",
+        1,
+    );
+    let problems = NodeFile::parse("node.toml", &text).unwrap_err();
+    let messages: Vec<&str> = problems.problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert!(
+        messages[0].contains("MAX_OCTETS") && messages[1].contains("no output of the scheduler `s` `ou`")
+    );
 }
 
 /// Two devices whose programs share a memory.

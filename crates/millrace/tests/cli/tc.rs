@@ -26,15 +26,15 @@ fn the_plans_of_a_file_are_checked_without_a_switch() {
     assert_eq!((said.code, said.out.as_str()), (0, told), "{}", said.err);
     assert_eq!(millrace(&["tc", "check", &file, "--json"]).json(), json!({ "ok": true, "ports": [1] }));
     for (from, to, message) in [
-        ("quantum 1600b", "quantum 100b", "plan.tc:line 5, column "),
+        ("quantum 1600b", "quantum 100b", "plan.tc:5:"),
         (
             "quantum 1600b",
             "quantum 100b",
             "quantum is 100 bytes, the longest frame takes 1542 bytes on the wire",
         ),
-        ("bands 2", "bands 3", "plan.tc:line 3, column "),
-        ("classes 6-7", "classes 6-9", "plan.tc:line 4, column "),
-        ("prio bands", "priority", "plan.tc:line 3, column "),
+        ("bands 2", "bands 3", "plan.tc:3:"),
+        ("classes 6-7", "classes 6-9", "plan.tc:4:"),
+        ("prio bands", "priority", "plan.tc:3:"),
     ] {
         let wrong = write(&folder, "plan.tc", &PLAN.replace(from, to));
         let said = millrace(&["tc", "check", &wrong]);

@@ -1,7 +1,10 @@
 //! Whether what a file says fits together.
 
+use super::keys;
 use super::parse::{BlockDraft, ConnectionDraft, Draft, MemoryDraft};
+use crate::limits::MAX_ENTRIES;
 use crate::model::*;
+use millrace_drivers::InterfaceSpec;
 use millrace_toml_sections::{Finding, Findings, Kind as Wrong, Placed, Table, nearest, quoted};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -38,18 +41,20 @@ pub(super) fn check(draft: Draft<'_>, findings: &mut Findings) -> Option<NodeFil
     });
     let specs: Vec<MemorySpec> = specs.collect();
     let names: Vec<String> = functions.iter().map(|of| of.name.clone()).collect();
-    let mut checked_blocks = Vec::new();
+    // What is wrong with a block was told: connections of others are looked at all the same.
+    let (mut checked_blocks, mut drafts, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     for of in &blocks {
         let function = find("function", &names, &of.function, &of.table, findings);
-        let (Some(function), Some(mut kind)) = (function, of.kind.clone()) else { continue };
+        let (Some(function), Some(mut kind)) = (function, of.kind.clone()) else {
+            unknown.push(of.name.as_str());
+            continue;
+        };
         share(of, &mut kind, &specs, findings);
         let placement = of.placement.unwrap_or(checked_functions[function].placement);
         refuse_place(of, &kind, placement, findings);
+        refuse_attachment(of, &kind, findings);
         checked_blocks.push(BlockSpec { name: of.name.clone(), function, placement, kind });
-    }
-    // Connections are looked at when all blocks are known: one mistake is enough.
-    if checked_blocks.len() != blocks.len() {
-        return None;
+        drafts.push(of);
     }
     let mut node = NodeFile {
         name,
@@ -60,16 +65,20 @@ pub(super) fn check(draft: Draft<'_>, findings: &mut Findings) -> Option<NodeFil
         connections: Vec::new(),
         memories: specs,
     };
-    shared_by_some(&node, &memories, findings);
-    ports_once(&node, &blocks, findings);
+    ports_once(&node, &drafts, findings);
     for of in &connections {
-        if let Some(connection) = connection(&node, of, findings) {
+        if let Some(connection) = connection(&node, &unknown, of, findings) {
             node.connections.push(connection);
         }
     }
+    if !unknown.is_empty() {
+        return None;
+    }
+    shared_by_some(&node, &memories, findings);
     if node.connections.len() == connections.len() {
-        fit(&node, &blocks, &connections, findings);
+        fit(&node, &drafts, &connections, findings);
         refuse_rings(&node, &connections, findings);
+        refuse_targets(&node, &drafts, findings);
     }
     Some(node)
 }
@@ -165,8 +174,41 @@ fn refuse_place(of: &BlockDraft<'_>, kind: &Kind, placement: Placement, findings
     }
 }
 
+/// What a MAC is connected to has to be written as a port of a switch is.
+fn refuse_attachment(of: &BlockDraft<'_>, kind: &Kind, findings: &mut Findings) {
+    if let Kind::Mac(MacSpec { attach: Some(attach), .. }) = kind
+        && let Err(error) = attach.parse::<InterfaceSpec>()
+    {
+        findings.push(Finding::new(Wrong::Value, of.table.at("attach"), error.to_string()));
+    }
+}
+
+/// What the entries of a TCAM name has to be an output of the demultiplexer that comes next: frames for others are lost.
+fn refuse_targets(node: &NodeFile, drafts: &[&BlockDraft<'_>], findings: &mut Findings) {
+    for connection in &node.connections {
+        let [tcam, next] = [connection.from, connection.to].map(|end| &node.blocks[end.block]);
+        let (Kind::Tcam(_), Kind::Demultiplexer(outputs)) = (&tcam.kind, &next.kind) else { continue };
+        let table = &drafts[connection.from.block].table;
+        // What else is wrong with them was told.
+        let mut told = Findings::default();
+        let entries = table.tables("entry", &keys::ENTRY, (MAX_ENTRIES as usize, "MAX_ENTRIES"), &mut told);
+        let to = entries.iter().flat_map(|entry| entry.texts("to", &mut told)).collect::<Vec<_>>();
+        for (name, at) in table.texts("miss", &mut told).into_iter().chain(to) {
+            let number = name.strip_prefix("out").and_then(|number| number.parse::<u32>().ok());
+            if number.is_some_and(|number| number >= *outputs) {
+                let message = format!(
+                    "the demultiplexer {} has no {}: it has {outputs} outputs, counted from 0 (`ports`)",
+                    quoted(&next.name),
+                    quoted(&name)
+                );
+                findings.push(Finding::new(Wrong::Conflict, at, message));
+            }
+        }
+    }
+}
+
 /// Each MAC has a port number of its own.
-fn ports_once(node: &NodeFile, drafts: &[BlockDraft<'_>], findings: &mut Findings) {
+fn ports_once(node: &NodeFile, drafts: &[&BlockDraft<'_>], findings: &mut Findings) {
     let mut known: HashMap<u16, Range<usize>> = HashMap::new();
     for (block, draft) in node.blocks.iter().zip(drafts) {
         let Kind::Mac(mac) = &block.kind else { continue };
@@ -181,9 +223,15 @@ fn ports_once(node: &NodeFile, drafts: &[BlockDraft<'_>], findings: &mut Finding
     }
 }
 
-fn connection(node: &NodeFile, of: &ConnectionDraft<'_>, findings: &mut Findings) -> Option<Connection> {
-    let from = end(node, "from", &of.from, &of.table, Kind::outputs, findings);
-    let to = end(node, "to", &of.to, &of.table, Kind::inputs, findings);
+/// A connection; none: it is wrong, which was told, or with a block that is `unknown`, of which that was told.
+fn connection(
+    node: &NodeFile,
+    unknown: &[&str],
+    of: &ConnectionDraft<'_>,
+    findings: &mut Findings,
+) -> Option<Connection> {
+    let from = end(node, unknown, ("from", &of.from), &of.table, Kind::outputs, findings);
+    let to = end(node, unknown, ("to", &of.to), &of.table, Kind::inputs, findings);
     let (from, to) = (from?, to?);
     let function = |end: End| node.blocks[end.block].function;
     let device = |end: End| node.functions[function(end)].device;
@@ -212,8 +260,8 @@ fn connection(node: &NodeFile, of: &ConnectionDraft<'_>, findings: &mut Findings
 /// `BLOCK.PORT`.
 fn end(
     node: &NodeFile,
-    key: &str,
-    text: &str,
+    unknown_blocks: &[&str],
+    (key, text): (&str, &str),
     table: &Table<'_>,
     ports: impl Fn(&Kind) -> Vec<String>,
     findings: &mut Findings,
@@ -227,6 +275,9 @@ fn end(
         findings.push(Finding::new(Wrong::Value, at, message));
         return None;
     };
+    if unknown_blocks.contains(&name) {
+        return None;
+    }
     let Some(block) = node.block(name) else {
         findings.push(unknown("block", name, node.blocks.iter().map(|block| block.name.as_str()), at));
         return None;
@@ -242,7 +293,12 @@ fn end(
 }
 
 /// Outputs have one connection; who asks queues asks one; schedulers ask queues.
-fn fit(node: &NodeFile, drafts: &[BlockDraft<'_>], written: &[ConnectionDraft<'_>], findings: &mut Findings) {
+fn fit(
+    node: &NodeFile,
+    drafts: &[&BlockDraft<'_>],
+    written: &[ConnectionDraft<'_>],
+    findings: &mut Findings,
+) {
     let mut from: HashMap<End, Range<usize>> = HashMap::new();
     let mut asks: HashMap<End, Range<usize>> = HashMap::new();
     for (connection, draft) in node.connections.iter().zip(written) {
