@@ -2,7 +2,7 @@
 the second. What is expected is computed here from what the program is for; it does not come from a switch. Used by tests/chassis/evaluate."""
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,9 +127,18 @@ class Emulated:
     sent: Packet
     wanted: Packet
     out: int = 2
+    # Commands that are refused, with why bmv2 refuses them as well.
+    refused: dict = field(default_factory=dict)
 
     def traffic(self, size):
         return [self.sent.frame(size)], [self.wanted.frame(size)]
+
+
+# Of the stored commands of the firewall: bmv2's server adds no entry to a table without a key since 2023, and its command line takes the last word of
+# a `table_add` to a table with a ternary field as the priority, which `=>` is not.
+NO_KEY, NO_PRIORITY = "NO_TABLE_KEY", "no priority"
+REFUSED = {"table_add t_drop_31 a_drop =>": NO_KEY, "table_add t_drop_41 a_drop =>": NO_KEY,
+           "table_add t_multicast _no_op 1 0 0 =>": NO_PRIORITY}
 
 
 def emulated(checkout):
@@ -144,7 +153,7 @@ def emulated(checkout):
     routed = Packet(other, "00:aa:bb:00:00:01", ttl=63, **ends)
     found = [Emulated("layer-2 switch", commands("hp4t_l2_switch/commands.txt"), switched, switched),
              Emulated("router", commands("simple_router/commands.txt"), Packet("00:aa:bb:00:00:00", host, **ends), routed),
-             Emulated("firewall", commands("firewall/commands.txt"), switched, switched)]
+             Emulated("firewall", commands("firewall/commands.txt"), switched, switched, refused=REFUSED)]
     # The repository has the two next to each other; here what leaves the switch by port 3 goes on to the router, by the persona's virtual network.
     both = commands("two_progs_parallel/two_progs_commands.txt")
     before, linked = "table_add t_link _no_op 1 3 =>", "table_add t_link a_set_dest_port 1 3 => 69\ntable_add t_virt_net a_virt_net 1 69 => 2"
