@@ -330,7 +330,7 @@ impl Builder<'_> {
                     OnReject::Drop => self.drop(Verdict::ParserError, vec![Op::SetError]),
                 };
             }
-            BodyKind::Deparser => match emitted_as_one(body).filter(|_| !self.work.counts(id)) {
+            BodyKind::Deparser => match emitted_as_one(p, body).filter(|_| !self.work.counts(id)) {
                 Some((start, emits)) => {
                     let end = self.block(
                         "deparsed",
@@ -547,9 +547,10 @@ fn assign_number(program: &Program, dst: SlotId, value: u64) -> Op {
     Op::Inst(Inst::Assign { dst, value })
 }
 
-/// The headers of a deparser that emits all of them on one straight way to its end, without changing headers on it: so
-/// the packet can be put together at the end, at once. Gives the block where the way starts.
-fn emitted_as_one(body: &Body) -> Option<(BlockId, Vec<HeaderId>)> {
+/// The headers of a deparser that emits all of them on one straight way, which every run passes, without changing them
+/// until it ends: so the packet can be put together at the end, at once. What else it does after it has emitted, and by
+/// which branches it ends, does not matter. Gives the block where the way starts.
+fn emitted_as_one(program: &Program, body: &Body) -> Option<(BlockId, Vec<HeaderId>)> {
     if body.has_loop() {
         return None;
     }
@@ -557,49 +558,67 @@ fn emitted_as_one(body: &Body) -> Option<(BlockId, Vec<HeaderId>)> {
     let order = body.postorder();
     // The first block that emits, in an order that goes with the edges.
     let start = order.iter().rev().copied().find(|id| emits(*id)).unwrap_or(body.entry);
-    let mut way = Vec::new();
+    let mut way = BTreeSet::new();
     let mut headers = Vec::new();
     let mut at = start;
-    let mut emitting = false;
     loop {
-        way.push(at);
+        way.insert(at);
         for inst in &body.blocks[at].insts {
             match inst {
-                Inst::Emit(header) => {
-                    emitting = true;
-                    headers.push(*header);
-                }
-                _ if emitting => return None,
+                Inst::Emit(header) => headers.push(*header),
+                _ if changes_one_of(program, inst, &headers) => return None,
                 _ => {}
             }
         }
-        match &body.blocks[at].term {
-            Terminator::Goto(next) => at = *next,
-            Terminator::End => break,
-            _ => return None,
-        }
+        let Terminator::Goto(next) = &body.blocks[at].term else { break };
+        at = *next;
+    }
+    // What comes after it; actions of tables may change anything.
+    let after = reachable(body, at, |_| true);
+    let keeps = |id: &BlockId| {
+        let block = &body.blocks[*id];
+        let applies = matches!(block.term, Terminator::Apply { .. });
+        !applies && (*id == at || block.insts.iter().all(|inst| !changes_one_of(program, inst, &headers)))
+    };
+    if !headers.is_empty() && !after.iter().all(keeps) {
+        return None;
     }
     // Every run has to pass there, and nothing else may emit.
     let elsewhere = order.iter().any(|id| emits(*id) && !way.contains(id));
     (!elsewhere && dominates(body, start)).then_some((start, headers))
 }
 
+/// Whether an instruction changes fields or the validity of one of these headers.
+fn changes_one_of(program: &Program, inst: &Inst, headers: &[HeaderId]) -> bool {
+    let of_field = inst.dst().and_then(|slot| match program.slots[slot].home {
+        Home::Header { header, .. } => Some(header),
+        _ => None,
+    });
+    inst.header_changed().into_iter().chain(of_field).any(|header| headers.contains(&header))
+}
+
+/// The blocks that a block leads to by those that are passed on from, with itself.
+fn reachable(body: &Body, from: BlockId, passes: impl Fn(BlockId) -> bool) -> BTreeSet<BlockId> {
+    let mut seen = BTreeSet::from([from]);
+    let mut stack = vec![from];
+    while let Some(at) = stack.pop() {
+        if passes(at) {
+            body.blocks[at].term.for_each_successor(&mut |next| {
+                if seen.insert(next) {
+                    stack.push(next);
+                }
+            });
+        }
+    }
+    seen
+}
+
 /// Whether every run of a body passes a block.
 fn dominates(body: &Body, block: BlockId) -> bool {
-    let mut seen = BTreeSet::from([body.entry]);
-    let mut stack = vec![body.entry];
-    while let Some(at) = stack.pop() {
-        if at == block {
-            continue;
-        }
-        if matches!(body.blocks[at].term, Terminator::End | Terminator::Exit | Terminator::Reject) {
-            return false;
-        }
-        body.blocks[at].term.for_each_successor(&mut |next| {
-            if seen.insert(next) {
-                stack.push(next);
-            }
-        });
-    }
-    true
+    let without = reachable(body, body.entry, |at| at != block);
+    let ends = |id: &BlockId| {
+        *id != block
+            && matches!(body.blocks[*id].term, Terminator::End | Terminator::Exit | Terminator::Reject)
+    };
+    !without.iter().any(ends)
 }
