@@ -547,9 +547,9 @@ fn assign_number(program: &Program, dst: SlotId, value: u64) -> Op {
     Op::Inst(Inst::Assign { dst, value })
 }
 
-/// The headers of a deparser that emits all of them on one straight way, which every run passes, without changing them
+/// The headers of a deparser that emits all of them on one straight path, which every run passes, without changing them
 /// until it ends: so the packet can be put together at the end, at once. What else it does after it has emitted, and by
-/// which branches it ends, does not matter. Gives the block where the way starts.
+/// which branches it ends, does not matter. Gives the block where the path starts.
 fn emitted_as_one(program: &Program, body: &Body) -> Option<(BlockId, Vec<HeaderId>)> {
     if body.has_loop() {
         return None;
@@ -588,13 +588,14 @@ fn emitted_as_one(program: &Program, body: &Body) -> Option<(BlockId, Vec<Header
     (!elsewhere && dominates(body, start)).then_some((start, headers))
 }
 
-/// Whether an instruction changes fields or the validity of one of these headers.
+/// Whether an instruction changes fields or the validity of one of these headers, or what comes after them.
 fn changes_one_of(program: &Program, inst: &Inst, headers: &[HeaderId]) -> bool {
     let of_field = inst.dst().and_then(|slot| match program.slots[slot].home {
         Home::Header { header, .. } => Some(header),
         _ => None,
     });
-    inst.header_changed().into_iter().chain(of_field).any(|header| headers.contains(&header))
+    let mut changed = inst.header_changed().into_iter().chain(of_field);
+    changed.any(|header| headers.contains(&header)) || !headers.is_empty() && inst.rewrites(program)
 }
 
 /// The blocks that a block leads to by those that are passed on from, with itself.
