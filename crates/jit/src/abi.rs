@@ -144,6 +144,8 @@ pub struct TableEnv {
     pub base: *const u8,
     /// The second one.
     pub second: *const u8,
+    /// What a word of 0 of two levels leads to.
+    pub fallback: *const u8,
     /// Those that lead from entries to action slots, or null.
     pub starts: *const u8,
 }
@@ -161,7 +163,8 @@ pub enum Shape {
     /// `u32 base[key]`, for a key of at most 16 bits.
     Direct,
     /// Two levels of words of 1, 2 or 4 bytes, for a key of at most 32 bits: `e = base[key >> low]`; when the highest bit of
-    /// it is set the result is `second[((e without that bit) << low) + (key & ((1 << low) - 1))]`, else `e`.
+    /// it is set the result is `second[((e without that bit) << low) + (key & ((1 << low) - 1))]`, else `e`; where that is 0 it
+    /// is `(u64) *fallback`, loaded after it ([`TableEnv::fallback`]).
     Two {
         /// The bits of the key that index the second level.
         low: u32,

@@ -81,12 +81,10 @@ pub(crate) struct Shared<'a> {
     pub(crate) spilled: &'a [SlotId],
     /// The memory of staged tables, by table.
     pub(crate) stages: &'a [Option<crate::stage::Stage>],
-    /// How tables are looked up, by table; those beyond the end by calls.
-    pub(crate) shapes: &'a [abi::Shape],
+    /// How tables are looked up.
+    pub(crate) looked_up: LookedUp<'a>,
     /// What code works on itself; other objects are called for.
     pub(crate) objects: &'a crate::objects::Numbers,
-    /// Whether lookups are counted.
-    pub(crate) count_lookups: bool,
     /// Whether packets stay where they are.
     pub(crate) stays: bool,
     /// Whether the code is to be made in a short time.
@@ -95,6 +93,17 @@ pub(crate) struct Shared<'a> {
     pub(crate) texts: &'a mut crate::runtime::Texts,
     /// What it may take.
     pub(crate) meter: &'a Meter<'a>,
+}
+
+/// How tables are looked up.
+#[derive(Clone, Copy)]
+pub(crate) struct LookedUp<'a> {
+    /// By table; those beyond the end by calls.
+    pub(crate) shapes: &'a [abi::Shape],
+    /// Whether lookups are counted.
+    pub(crate) are_counted: bool,
+    /// Whether the processor does loads in the order of the code.
+    pub(crate) loads_in_order: bool,
 }
 
 /// Generates the function of a specialised plan.

@@ -33,6 +33,7 @@ impl TableEnvs {
                 records: reader.records(worker),
                 base: found.base,
                 second: found.second,
+                fallback: found.fallback,
                 starts: found.starts,
             });
         }

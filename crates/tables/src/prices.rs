@@ -4,7 +4,7 @@
 //! kind. What the system really gives depends on how memory grows and on what shares what; a price does not, so that what fits can be
 //! computed, and a write is refused before anything is done for it.
 
-use crate::engines::{MAX_DIR_BITS, MAX_DIRECT_BITS};
+use crate::engines::{FIRST_BITS, MAX_DIR_BITS, MAX_DIRECT_BITS, SECTION_BITS};
 use crate::key::{KeySchema, MatchKind};
 use crate::meter::METER_BYTES;
 use crate::profile::GroupMember;
@@ -120,8 +120,23 @@ pub fn index_bytes(schema: &KeySchema, size: u32) -> u64 {
     match index(schema, size) {
         Index::None => 0,
         Index::Direct { bits } => 4 << bits,
-        Index::Prefixes { first_bits, word, .. } => (word << first_bits) + (1 << first_bits) / 4,
+        Index::Prefixes { section: Some(_), .. } => 0,
+        Index::Prefixes { first_bits, section: None, word, .. } => prefix_bytes(first_bits, word),
     }
+}
+
+/// Bytes of such arrays for each section that has prefixes: those that begin with the same six bits, of keys of at least 24. A prefix of
+/// length 0 is in none. Those of all sections are the most that the arrays take, as memory of a section without prefixes is not used.
+pub fn section_bytes(schema: &KeySchema, size: u32) -> u64 {
+    match index(schema, size) {
+        Index::Prefixes { section: Some(bits), word, .. } => prefix_bytes(bits, word),
+        _ => 0,
+    }
+}
+
+/// A word for each value of so many bits, and a bit for each prefix of at most as many.
+fn prefix_bytes(bits: u32, word: u64) -> u64 {
+    (word << bits) + (1 << bits) / 4
 }
 
 /// Bytes of the second array for the prefixes that begin like one.
@@ -138,10 +153,11 @@ enum Index {
     Direct {
         bits: u32,
     },
-    /// Bits that the first array is indexed by, and the second ones; bytes of a word once all entries are there and each does
-    /// something else.
+    /// Bits that the first array is indexed by, these within a section if it has several, and those of the second arrays; bytes of a
+    /// word once all entries are there and each does something else.
     Prefixes {
         first_bits: u32,
+        section: Option<u32>,
         low: u32,
         word: u64,
     },
@@ -156,13 +172,14 @@ fn index(schema: &KeySchema, size: u32) -> Index {
         _ if bits == 0 || schema.needs_priority() || !are_exact => Index::None,
         MatchKind::Exact if bits <= MAX_DIRECT_BITS => Index::Direct { bits },
         MatchKind::Lpm if bits <= MAX_DIR_BITS => {
-            let first_bits = bits.min(24);
+            let first_bits = bits.min(FIRST_BITS);
+            let section = (first_bits == FIRST_BITS).then_some(FIRST_BITS - SECTION_BITS);
             let word = match size {
                 ..0x7f => 1,
                 0x7f..0x7fff => 2,
                 _ => 4,
             };
-            Index::Prefixes { first_bits, low: bits - first_bits, word }
+            Index::Prefixes { first_bits, section, low: bits - first_bits, word }
         }
         _ => Index::None,
     }
@@ -212,10 +229,9 @@ mod tests {
         let price = |fields: &[(u32, MatchKind)], size| index_bytes(&schema(fields), size);
         assert_eq!(price(&[(9, MatchKind::Exact)], 10), 4 * 512);
         assert_eq!(price(&[(17, MatchKind::Exact)], 10), 0);
-        assert_eq!(
-            [126, 127, 32766, 32767].map(|size| price(&[(32, MatchKind::Lpm)], size)),
-            [20 * M, 36 * M, 36 * M, 68 * M]
-        );
+        let sections = |size| section_bytes(&schema(&[(32, MatchKind::Lpm)]), size) << SECTION_BITS;
+        assert_eq!([126, 127, 32766, 32767].map(sections), [20 * M, 36 * M, 36 * M, 68 * M]);
+        assert_eq!(price(&[(32, MatchKind::Lpm)], 32767), 0);
         // A field before it is a part of the prefix.
         assert_eq!(price(&[(8, MatchKind::Exact), (12, MatchKind::Lpm)], 10), M + M / 4);
         assert_eq!(price(&[(33, MatchKind::Lpm)], 10) + price(&[(8, MatchKind::Ternary)], 10), 0);
@@ -243,20 +259,53 @@ mod tests {
             assert_eq!(table.held(), before + price);
             index
         };
-        insert(entry([10, 0, 0, 0], 24), 0);
+        let section = 20 * (1 << 20) / 64;
+        insert(entry([10, 0, 0, 0], 24), section);
         let first = insert(entry([10, 0, 0, 4], 32), 512);
         let second = insert(entry([10, 0, 0, 5], 32), 0);
         let third = insert(entry([10, 0, 1, 5], 32), 512);
         table.remove(first).unwrap();
-        assert_eq!(table.held(), empty + Held::one(each) * 3 + Held::bytes(2 * 512));
+        assert_eq!(table.held(), empty + Held::one(each) * 3 + Held::bytes(section + 2 * 512));
         table.remove(second).unwrap();
-        assert_eq!(table.held(), empty + Held::one(each) * 2 + Held::bytes(512));
+        assert_eq!(table.held(), empty + Held::one(each) * 2 + Held::bytes(section + 512));
         table.modify(third, EntryTarget::Action(ActionCall::new(1, []))).unwrap();
-        assert_eq!(table.held(), empty + Held::one(each) * 2 + Held::bytes(512 - 3));
+        assert_eq!(table.held(), empty + Held::one(each) * 2 + Held::bytes(section + 512 - 3));
         let taken = table.take(third).unwrap();
         table.put_back(taken).unwrap();
         table.clear();
         assert_eq!((table.held(), table.len()), (empty, 0));
+    }
+
+    /// A section counts while a prefix lies in it, a default route nowhere. All together count for the whole index.
+    #[test]
+    fn sections_count_while_prefixes_lie_in_them() {
+        let mut table = table(&[(32, MatchKind::Lpm)], 1000);
+        let (empty, section, each) = (table.held(), 36 * (1 << 20) / 64, 160 + 4 * 8 + 8);
+        let mut held = vec![];
+        for (value, prefix_len, sections) in [
+            ([0, 0, 0, 0], 0, 0),
+            ([10, 0, 0, 0], 24, 1),
+            ([11, 255, 255, 0], 24, 0),
+            ([12, 0, 0, 0], 7, 1),
+            ([8, 0, 0, 0], 5, 0),
+            ([192, 168, 0, 1], 32, 1),
+            ([128, 0, 0, 0], 1, 31),
+            ([0, 0, 0, 0], 1, 30),
+        ] {
+            let matches = vec![FieldMatch::Lpm { value: value.to_vec(), prefix_len }];
+            let spec = EntrySpec::new(matches, ActionCall::new(1, []));
+            let (before, price) = (table.held(), table.price(&spec.matches, &spec.target));
+            let group = if prefix_len > 24 { 768 } else { 0 };
+            assert_eq!(price, Held::one(each + sections * section + group), "{value:?}/{prefix_len}");
+            held.push((before, table.insert(spec).unwrap()));
+            assert_eq!(table.held(), before + price);
+        }
+        assert_eq!(table.held().bytes, 36 * (1 << 20) + 768 + 8 * each);
+        for (before, index) in held.into_iter().rev() {
+            table.remove(index).unwrap();
+            assert_eq!(table.held(), before);
+        }
+        assert_eq!(table.held(), empty);
     }
 
     /// Prices are not far from what entries do take, of keys of all kinds: a quota of memory holds back what it is for.
@@ -293,7 +342,8 @@ mod tests {
                 table.insert(EntrySpec::new(matches.collect(), call).with_priority(priority)).unwrap();
             }
             table.settle();
-            let index = index_bytes(&table.spec().schema, count);
+            let schema = &table.spec().schema;
+            let index = index_bytes(schema, count) + (section_bytes(schema, count) << SECTION_BITS);
             let (price, takes) = (table.held().bytes, table.memory_bytes() as u64);
             let (price, takes) = (price - index, takes.saturating_sub(index));
             let per_cent = 100 * takes / price;

@@ -141,6 +141,16 @@ impl Published {
         self.engine.opens_group(matches)
     }
 
+    /// Sections of a first array that entries lie in.
+    pub(crate) fn sections(&self) -> usize {
+        self.engine.sections()
+    }
+
+    /// Sections that an entry, in canonical form, is to have as the first one.
+    pub(crate) fn opens_sections(&self, matches: &[FieldMatch]) -> u32 {
+        self.engine.opens_sections(matches)
+    }
+
     /// What a lookup takes at most now. Where entries have something of their own, its lines are also those of the way from the
     /// entry to its action slot: the start of a piece, and a cell of it.
     pub(crate) fn contract(&self) -> LookupContract {

@@ -105,6 +105,7 @@ pub struct Table {
 #[derive(Clone, Copy, Debug)]
 struct Prices {
     index: u64,
+    section: u64,
     group: u64,
     entry: u64,
 }
@@ -157,6 +158,7 @@ impl Table {
             arguments: 0,
             prices: Prices {
                 index: prices::index_bytes(&spec.schema, spec.size),
+                section: prices::section_bytes(&spec.schema, spec.size),
                 group: prices::group_bytes(&spec.schema, spec.size),
                 entry: prices::entry_bytes(&spec),
             },
@@ -266,19 +268,24 @@ impl Table {
 
     /// What its entries count for, and the arrays that find them ([`prices`]).
     pub fn held(&self) -> Held {
-        let Prices { index, group, entry } = self.prices;
+        let Prices { index, section, group, entry } = self.prices;
+        let sections = Held::bytes(section) * self.published.sections() as u64;
         let groups = Held::bytes(group) * self.published.groups() as u64;
-        Held::one(entry) * self.len().into() + Held::bytes(index + self.arguments) + groups
+        Held::one(entry) * self.len().into() + Held::bytes(index + self.arguments) + sections + groups
     }
 
     /// What an entry would count for that does this, next to what there is.
     pub fn price(&self, matches: &[FieldMatch], target: &EntryTarget) -> Held {
+        let Prices { section, group, entry, .. } = self.prices;
+        let mut bytes = entry + target.arguments();
         // One that does not fit the key is refused for that.
-        let opens_group = self.prices.group > 0
-            && (self.spec.schema.make_canonical(matches.to_vec()))
-                .is_ok_and(|canonical| self.published.opens_group(&canonical));
-        let group = if opens_group { self.prices.group } else { 0 };
-        Held::one(self.prices.entry + target.arguments() + group)
+        if section + group > 0
+            && let Ok(canonical) = self.spec.schema.make_canonical(matches.to_vec())
+        {
+            bytes += section * u64::from(self.published.opens_sections(&canonical));
+            bytes += if self.published.opens_group(&canonical) { group } else { 0 };
+        }
+        Held::one(bytes)
     }
 
     /// Bytes of memory that entries and what workers read take.

@@ -8,7 +8,7 @@ use super::variables::PacketVar;
 use crate::abi::{Env, MISSED, Shape, TableEnv};
 use crate::runtime::Helper;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Type as ClifType, Value, types};
 use cranelift_frontend::FuncInstBuilder;
 use millrace_midend::machine::{Callee, Does, Origin};
 use millrace_pipeline::entity::EntityRef;
@@ -29,16 +29,18 @@ pub(super) struct Lookups<'a> {
     records: &'a [RecordLayout],
     count_lookups: bool,
     is_quick: bool,
+    loads_in_order: bool,
 }
 
 impl<'a> Lookups<'a> {
     pub(super) fn new(shared: &Shared<'a>) -> Lookups<'a> {
         Lookups {
             program: shared.program,
-            shapes: shared.shapes,
+            shapes: shared.looked_up.shapes,
             records: shared.records,
-            count_lookups: shared.count_lookups,
+            count_lookups: shared.looked_up.are_counted,
             is_quick: shared.is_quick,
+            loads_in_order: shared.looked_up.loads_in_order,
         }
     }
 
@@ -124,9 +126,9 @@ impl<'a> TableLookup<'_, 'a> {
     fn in_two_levels(&mut self, key: Value, low: u32, word: u32) -> Value {
         let base = self.field(offset_of!(TableEnv, base));
         let index = self.e().shr(key, low);
-        let first = self.e().load_element(base, index, word);
+        let first = self.load_before_fallback(base, index, word);
         if low == 0 {
-            return first;
+            return self.or_fallback(first);
         }
         let (deeper, done) = (self.e().new_block(), self.e().new_block());
         let result = self.e().b.append_block_param(done, types::I64);
@@ -140,10 +142,32 @@ impl<'a> TableLookup<'_, 'a> {
         let start = self.e().shl(group, low);
         let below = self.e().and(key, (1 << low) - 1);
         let index = self.ins().iadd(start, below);
-        let found = self.e().load_element(second, index, word);
+        let found = self.load_before_fallback(second, index, word);
         self.ins().jump(done, &[found.into()]);
         self.e().start(done);
-        result
+        self.or_fallback(result)
+    }
+
+    /// As [`Emitter::load_element`]; what is loaded later in the code is loaded later.
+    fn load_before_fallback(&mut self, base: Value, index: Value, word: u32) -> Value {
+        if self.lookups.loads_in_order {
+            return self.e().load_element(base, index, word);
+        }
+        let address = self.e().element(base, index, word);
+        let ty = ClifType::int_with_byte_size(word as u16).unwrap_or(types::I32);
+        let found = self.ins().atomic_load(ty, plain(), address);
+        self.ins().uextend(types::I64, found)
+    }
+
+    /// A word of two levels, or in place of 0 what the prefix of length 0 leads to ([`TableEnv::fallback`]).
+    fn or_fallback(&mut self, word: Value) -> Value {
+        // An address that another lookup has loaded is not taken for this one, so neither is what it found there, which was before
+        // this word.
+        let field = self.packet.table_address(self.table, offset_of!(TableEnv, fallback));
+        let address = self.ins().atomic_load(types::I64, plain(), field);
+        let fallback = self.e().load_word(types::I64, address, 0);
+        let is_zero = self.e().is_zero(word);
+        self.ins().select(is_zero, fallback, word)
     }
 
     /// As [`TableLookup::in_lines`], in less code.

@@ -140,6 +140,13 @@ impl<'a> PacketAccess<'a> {
         self.e.ins().load(types::I64, plain(), tables, at as i32)
     }
 
+    /// The address of [`PacketAccess::table_field`].
+    pub(super) fn table_address(&mut self, table: TableId, field: usize) -> Value {
+        let at = table.index() * size_of::<abi::TableEnv>() + field;
+        let tables = self.loop_env.tables;
+        self.e.plus(tables, at as i64)
+    }
+
     /// Works the packet's context out from the packet's place in the batch. Cranelift moves that to where it is needed,
     /// which is seldom.
     pub(super) fn find_context(&mut self) {

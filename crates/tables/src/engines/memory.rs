@@ -5,12 +5,13 @@
 //! relaxed load or store of a machine word is the same instruction as a plain one, so this costs nothing.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// From this size on (bytes), memory is mapped and asks for huge pages.
-const HUGE: usize = 2 << 20;
+pub(super) const HUGE: usize = 2 << 20;
 
 /// Alignment of smaller memory: two cache lines, which are fetched together.
 const ALIGN: usize = 128;
@@ -86,6 +87,17 @@ impl<T: Cell> Cells<T> {
         Cells::with_small_pages(len, HUGE)
     }
 
+    /// As [`Cells::zeroed`], for cells of which few may be used, here and there: all pages are small until
+    /// [`Cells::set_huge_pages`] says something else.
+    ///
+    /// # Errors
+    /// [`NoMemory`].
+    pub(crate) fn sparse(len: usize) -> Result<Cells<T>, NoMemory> {
+        let cells = Cells::with_small_pages(len, usize::MAX)?;
+        cells.set_huge_pages(0..len, false);
+        Ok(cells)
+    }
+
     /// `len` zeros, of which so many bytes are in small pages in any case.
     fn with_small_pages(len: usize, small: usize) -> Result<Cells<T>, NoMemory> {
         let bytes = len.checked_mul(size_of::<T>()).ok_or(NoMemory { bytes: usize::MAX })?;
@@ -101,6 +113,33 @@ impl<T: Cell> Cells<T> {
     /// Bytes of address space; pages that were never written take no memory.
     pub(crate) fn bytes(&self) -> usize {
         self.len * size_of::<T>()
+    }
+
+    /// Has some cells lie in huge pages from now on, or in small ones. The system does it when it is good for it; in memory of
+    /// less than one huge page it is not asked.
+    pub(crate) fn set_huge_pages(&self, cells: Range<usize>, are_huge: bool) {
+        self.advise(cells, if are_huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE });
+    }
+
+    /// Gives the memory of cells that are all zeros back to the system: from the next write on they take some again. Whoever reads
+    /// them meanwhile finds zeros as before.
+    pub(crate) fn give_back_zeros(&self, cells: Range<usize>) {
+        self.advise(cells, libc::MADV_DONTNEED);
+    }
+
+    /// Tells the system something about the whole pages that lie in some cells.
+    fn advise(&self, cells: Range<usize>, advice: libc::c_int) {
+        if !self.mapped || cfg!(miri) {
+            return;
+        }
+        let page = page();
+        let (start, end) = (cells.start * size_of::<T>(), cells.end.min(self.len) * size_of::<T>());
+        let (start, end) = (start.next_multiple_of(page), end / page * page);
+        if start < end {
+            // SAFETY: these pages are part of the mapping, which begins at a multiple of every page size. The advice changes the
+            // size of pages, or has cells read as zeros that do so anyhow. When it is refused, all stays as it was.
+            unsafe { libc::madvise(self.ptr.as_ptr().cast::<u8>().add(start).cast(), end - start, advice) };
+        }
     }
 
     /// The address of the first cell, for code that computes addresses itself.
@@ -279,6 +318,24 @@ mod tests {
         }
         assert_eq!(segments.bytes(), 131_072 * 4);
         assert!(segments.reserve(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn memory_of_zeros_is_given_back_while_it_is_read() {
+        let cells = Cells::<AtomicU8>::sparse(3 * HUGE + 100).unwrap();
+        cells.set_huge_pages(0..HUGE, true);
+        for at in [0, 5000, HUGE, 3 * HUGE + 99] {
+            cells[at].store(1, Ordering::Relaxed);
+        }
+        cells[5000].store(0, Ordering::Relaxed);
+        cells.give_back_zeros(1..HUGE);
+        cells.set_huge_pages(0..HUGE, false);
+        let read = |at: usize| cells[at].load(Ordering::Relaxed);
+        assert_eq!([0, 1, 5000, HUGE, 3 * HUGE + 99].map(read), [1, 0, 0, 1, 1]);
+        // Also where nothing can be told to the system.
+        let few = Cells::<AtomicU8>::sparse(10).unwrap();
+        few.give_back_zeros(0..10);
+        assert_eq!(few.len(), 10);
     }
 
     #[test]

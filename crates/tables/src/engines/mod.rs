@@ -20,6 +20,7 @@ mod wide;
 pub use acl::{Acl, AclReader, Condition, Order};
 pub use contract::LookupContract;
 pub use dir24::{Dir24, Dir24Reader, MAX_DIR_BITS};
+pub(crate) use dir24::{FIRST_BITS, SECTION_BITS};
 pub use direct::{Direct, DirectReader, MAX_DIRECT_BITS};
 pub use exact::{Exact, ExactReader};
 pub use grace::{Domain, Resting, Stamp, Worker};

@@ -13,6 +13,8 @@ pub struct LookupShape {
     pub base: *const u8,
     /// The second array, or a [`Spread`], or null.
     pub second: *const u8,
+    /// What a word of 0 of two levels leads to, a `u64` of its own; else null.
+    pub fallback: *const u8,
     /// Null when results are action slots. Else results are entries, 0 for none, and the slot of entry `e` is
     /// `(u32) starts[log2(e | 63)][e]`: an array in pieces, each pointer counted from where entry 0 would be.
     pub starts: *const u8,
@@ -25,6 +27,7 @@ impl LookupShape {
         shift: 0,
         base: std::ptr::null(),
         second: std::ptr::null(),
+        fallback: std::ptr::null(),
         starts: std::ptr::null(),
     };
 }
@@ -35,7 +38,8 @@ unsafe impl Send for LookupShape {}
 unsafe impl Sync for LookupShape {}
 
 /// How a key is looked up. All loads are of the natural width and alignment, relaxed where nothing else is said; their
-/// addresses depend on one another, which is all the order that is needed.
+/// addresses depend on one another, which is all the order that is needed. Of two levels the words are loaded acquiring, and
+/// [`LookupShape::fallback`] after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LookupKind {
     /// Only by the batch lookup function.
@@ -44,7 +48,7 @@ pub enum LookupKind {
     Direct,
     /// Two levels of u16, for keys of at most 32 bits. With `low = key & ((1 << shift) - 1)`:
     /// `e = (u16) base[key >> shift]`; if bit 15 is clear `result = e`, else
-    /// `result = (u16) second[((e & 0x7fff) << shift) + low]`.
+    /// `result = (u16) second[((e & 0x7fff) << shift) + low]`. Where that is 0, `result = (u64) *fallback`.
     Two16,
     /// The same with u32 and bit 31.
     Two32,

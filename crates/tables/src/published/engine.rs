@@ -223,6 +223,18 @@ impl Engine {
         engine.opens_group(key[0], len)
     }
 
+    /// Sections of a first array that prefixes lie in.
+    pub(super) fn sections(&self) -> usize {
+        if let Kind::Dir24(engine) = &self.kind { engine.held_sections() } else { 0 }
+    }
+
+    /// Sections that an entry is to have as the first one.
+    pub(super) fn opens_sections(&self, matches: &[FieldMatch]) -> u32 {
+        let Kind::Dir24(engine) = &self.kind else { return 0 };
+        let (key, len) = self.prefix(matches);
+        engine.opens_sections(key[0], len)
+    }
+
     /// What a lookup takes at most as the engine is built now.
     pub(super) fn contract(&self) -> LookupContract {
         match &self.kind {

@@ -47,13 +47,24 @@ fn check(model: &Model, table: &Dir24, domain: &Domain, keys: &[u64]) {
     }
 }
 
+/// Lengths of prefixes, 0 more often than others.
+fn lengths() -> impl Strategy<Value = u32> {
+    prop_oneof![1 => Just(0u32), 6 => 0u32..=32]
+}
+
+/// Words of the first array that are not 0.
+fn written(table: &Dir24) -> usize {
+    let array = table.array.current();
+    (0..1 << table.first_bits()).filter(|at| array.first(*at) != 0).count()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn lookups_agree_with_the_list_through_writes(
         bits in prop_oneof![Just(32u32), Just(31), Just(26), Just(24), Just(17), Just(5), Just(1)],
-        writes in prop::collection::vec((any::<u32>(), 0u32..=32, prop::option::weighted(0.7, any::<u32>())), 1..150),
+        writes in prop::collection::vec((any::<u32>(), lengths(), prop::option::weighted(0.7, any::<u32>())), 1..150),
         few in 0u32..32,
         // Words of one width hold all results, or several come one after the other.
         most in prop_oneof![Just(127u32), Just(300), Just(32_767), Just(70_000)],
@@ -72,12 +83,16 @@ proptest! {
             keys.extend([model.cut(at, len), at, at ^ 1, model.cut(at, len).wrapping_sub(1) & full]);
         }
         check(&model, &table, &domain, &keys);
+        let sections = model.routes.keys().filter(|(len, _)| *len > 0);
+        let sections = sections.fold(0, |all, (len, prefix)| all | table.exists.sections_of(*prefix as u32, *len));
+        prop_assert_eq!(table.exists.filled(), sections);
         let routes: Vec<_> = model.routes.keys().copied().collect();
         for (len, prefix) in routes {
             change(&mut model, &mut table, prefix, len, None);
         }
         check(&model, &table, &domain, &keys);
         prop_assert!(table.groups.is_empty());
+        prop_assert_eq!(table.held_sections(), 0);
     }
 }
 
@@ -158,7 +173,108 @@ fn the_contract_has_a_second_load_while_a_prefix_is_long() {
     table.insert(0x0a00_0000, 8, 1).unwrap();
     assert_eq!(table.contract().probes, 1);
     table.insert(0x0a01_0200, 25, 2).unwrap();
-    assert_eq!(table.contract(), LookupContract { engine: "dir24", probes: 2, lines: 2 });
+    assert_eq!(table.contract(), LookupContract { engine: "dir24", probes: 2, lines: 3 });
     table.remove(0x0a01_0200, 25, (8, 1));
     assert_eq!(table.contract().probes, 1);
+}
+
+/// The words of a table say how much of its memory is touched: zeros are never written.
+#[test]
+fn a_default_route_takes_no_words_whatever_their_width() {
+    let domain = Domain::new();
+    let mut table = Dir24::new(&domain, 32, 70_000, Simd::best()).unwrap();
+    let (reader, worker) = (table.reader(), domain.worker());
+    let find = |key| {
+        let mut out = [7];
+        reader.lookup(&worker, &[key], &mut out);
+        out[0]
+    };
+    table.insert(0, 0, 100_000).unwrap();
+    assert_eq!((find(0x0102_0304), written(&table), table.held_sections()), (100_000, 0, 0));
+    assert_eq!(
+        table.array.current().flag(),
+        AtomicU8::FLAG,
+        "words need not hold what a default route leads to"
+    );
+    for (width, most) in [(1, 5), (2, 500), (4, 50_000)] {
+        for n in 0..3u32 {
+            table.insert(u64::from(0x0a00_0000 | n << 8), 24, most + n).unwrap();
+        }
+        table.insert(0x0a00_0081, 32, most + 3).unwrap();
+        table.replace(0, 0, 200_000 + most).unwrap();
+        assert_eq!([0x0a00_0203, 0x0a00_0081, 0x0a00_0301].map(find), [most + 2, most + 3, 200_000 + most]);
+        assert_eq!((written(&table), table.held_sections()), (3, 1));
+        let groups = table.next_group as usize * (256 * width + 1024);
+        assert!(table.memory_bytes() < (width << 18) + (64 << 10) + groups, "{}", table.memory_bytes());
+        // What is removed goes to the default route, whatever that is by then.
+        table.remove(0x0a00_0081, 32, (24, most));
+        for n in 0..3u32 {
+            table.remove(u64::from(0x0a00_0000 | n << 8), 24, (0, 200_000 + most));
+        }
+        assert_eq!((written(&table), table.held_sections()), (0, 0));
+        assert_eq!(find(0x0a00_0203), 200_000 + most);
+        table.remove(0, 0, (0, 0));
+        assert_eq!([0x0a00_0203, 0x0102_0304].map(find), [0, 0]);
+        table.insert(0, 0, 300_000).unwrap();
+        assert_eq!([0x0a00_0203, 0x0102_0304].map(find), [300_000, 300_000]);
+    }
+}
+
+#[test]
+fn a_section_is_zeros_again_once_its_last_prefix_is_gone() {
+    let domain = Domain::new();
+    let mut table = Dir24::new(&domain, 32, 70_000, Simd::best()).unwrap();
+    // All sections of some huge pages, and one of another, with results of each width.
+    for result in [3, 300, 50_000] {
+        table.insert(0, 1, result).unwrap();
+        table.insert(0x8000_0000, 6, result + 1).unwrap();
+        table.insert(0x0a00_0000, 24, result + 2).unwrap();
+        assert_eq!((table.exists.filled(), written(&table)), (0x1_ffff_ffff, (1 << 23) + (1 << 18)));
+        table.remove(0, 1, (0, 9));
+        assert_eq!((table.exists.filled(), written(&table)), (0x1_0000_0004, 1 + (1 << 18)));
+        table.remove(0x8000_0000, 6, (0, 9));
+        table.remove(0x0a00_0000, 24, (0, 9));
+        assert_eq!((table.held_sections(), written(&table)), (0, 0));
+    }
+}
+
+#[test]
+fn an_address_that_always_has_a_route_is_always_found() {
+    // A route comes before a default route goes, and the other way round, while words change their width, too.
+    let domain = Domain::new();
+    let mut table = Dir24::new(&domain, 32, 1000, Simd::best()).unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    table.insert(0, 0, 1).unwrap();
+    std::thread::scope(|scope| {
+        let _stop = StopOnDrop(&stop);
+        for simd in Simd::all() {
+            let (reader, domain, stop) = (Dir24Reader { simd, ..table.reader() }, &domain, &stop);
+            scope.spawn(move || {
+                let mut worker = domain.worker();
+                let keys: Vec<u64> = (0..64).map(|n| 0x0a00_0000 + (n % 4) * 0x40).collect();
+                let mut out = [0; 64];
+                while !stop.load(Ordering::Relaxed) {
+                    reader.lookup(&worker, &keys, &mut out);
+                    assert!(out.iter().all(|found| (1..60_000).contains(found)), "{out:?}");
+                    worker.quiescent();
+                }
+            });
+        }
+        for round in 0..400 {
+            let result = 2 + round * 100;
+            let prefixes: &[(u64, u32)] = match round % 2 {
+                0 => &[(0x0a00_0000, 24)],
+                _ => &[(0x0a00_0000, 26), (0x0a00_0040, 26), (0x0a00_0080, 26), (0x0a00_00c0, 26)],
+            };
+            for &(prefix, len) in prefixes {
+                table.insert(prefix, len, result).unwrap();
+            }
+            table.remove(0, 0, (0, 0));
+            table.insert(0, 0, result + 1).unwrap();
+            table.replace(0, 0, result + 2).unwrap();
+            for &(prefix, len) in prefixes {
+                table.remove(prefix, len, (0, result + 2));
+            }
+        }
+    });
 }

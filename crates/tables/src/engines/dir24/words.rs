@@ -1,7 +1,7 @@
 //! The two arrays of words, of one of three widths. The highest bit of a word of the first array says that the others
-//! are the number of a group.
+//! are the number of a group. A word of 0 stands for the prefix of length 0, whatever that leads to.
 
-use super::super::memory::{Cell, Cells, NoMemory};
+use super::super::memory::{Cell, Cells, HUGE, NoMemory};
 use super::super::shape::{LookupKind, LookupShape};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 
@@ -58,9 +58,9 @@ impl<T: Word> Words<T> {
         let groups = if low == 0 { Some(0) } else { (groups as usize).checked_mul(1 << low) };
         let grouped = groups.and_then(|words| words.checked_add(OVERHANG));
         Ok(Words {
-            first: Cells::zeroed((1 << first_bits) + OVERHANG)?,
+            first: Cells::sparse((1 << first_bits) + OVERHANG)?,
             mask: (1 << first_bits) - 1,
-            groups: Cells::zeroed(grouped.ok_or(NoMemory { bytes: usize::MAX })?)?,
+            groups: Cells::filled_from_the_first(grouped.ok_or(NoMemory { bytes: usize::MAX })?)?,
             low,
         })
     }
@@ -70,7 +70,7 @@ impl<T: Word> Words<T> {
         LookupShape { kind: T::KIND, shift: self.low, base, second, ..LookupShape::CALL }
     }
 
-    fn copy_to<W: Word>(&self, to: &Words<W>, group_words: usize) {
+    fn copy_to<W: Word>(&self, to: &Words<W>, sections: Sections, group_words: usize) {
         let copy = |from: &[T], to: &[W]| {
             for (from, to) in from.iter().zip(to) {
                 // Zeros are there already, and pages that stay untouched take no memory.
@@ -81,9 +81,43 @@ impl<T: Word> Words<T> {
                 }
             }
         };
-        copy(&self.first, &to.first);
+        for section in (0..64).filter(|section| sections.filled >> section & 1 != 0) {
+            let range = section * sections.words..(section + 1) * sections.words;
+            copy(&self.first[range.clone()], &to.first[range]);
+        }
         copy(&self.groups[..group_words], &to.groups);
     }
+
+    /// Pages of the first array are huge where all sections of one have prefixes, so that they take no memory that is not counted.
+    /// `changed`: sections whose pages may be of the wrong size.
+    fn set_pages(&self, sections: Sections, changed: u64) {
+        let together = (HUGE / size_of::<T>() / sections.words).clamp(1, 64);
+        for first in (0..64).step_by(together) {
+            let of = (!0u64 >> (64 - together)) << first;
+            if changed & of != 0 {
+                let range = first * sections.words..(first + together) * sections.words;
+                self.first.set_huge_pages(range, sections.filled & of == of);
+            }
+        }
+    }
+
+    fn give_back(&self, sections: Sections, emptied: u64) {
+        self.set_pages(sections, emptied);
+        for section in (0..64).filter(|section| emptied >> section & 1 != 0) {
+            let range = section * sections.words..(section + 1) * sections.words;
+            debug_assert!(self.first[range.clone()].iter().all(|word| word.get() == 0));
+            self.first.give_back_zeros(range);
+        }
+    }
+}
+
+/// The sections of a first array, see [`super::prefixes`].
+#[derive(Clone, Copy)]
+pub(super) struct Sections {
+    /// Those with prefixes, a bit for each.
+    pub(super) filled: u64,
+    /// The words of each.
+    pub(super) words: usize,
 }
 
 /// The arrays, in the width that results and groups need.
@@ -117,12 +151,12 @@ impl Array {
         each!(self, words => flag(words))
     }
 
-    /// Bytes of memory, with so many words of groups in use.
-    pub(super) fn bytes(&self, group_words: usize) -> usize {
-        fn bytes<T: Word>(words: &Words<T>, used: usize) -> usize {
-            words.first.bytes() + size_of::<T>() * used
+    /// Bytes of memory, with so many words of each array in use.
+    pub(super) fn bytes(&self, first_words: usize, group_words: usize) -> usize {
+        fn bytes<T: Word>(_: &Words<T>, used: usize) -> usize {
+            size_of::<T>() * used
         }
-        each!(self, words => bytes(words, group_words))
+        each!(self, words => bytes(words, first_words + group_words))
     }
 
     /// Words of groups that there is room for.
@@ -168,7 +202,17 @@ impl Array {
     }
 
     /// Copies all into other arrays, empty ones of at least this width.
-    pub(super) fn copy_to(&self, to: &Array, group_words: usize) {
-        each!(self, from => each!(to, to => from.copy_to(to, group_words)));
+    pub(super) fn copy_to(&self, to: &Array, sections: Sections, group_words: usize) {
+        each!(self, from => each!(to, to => from.copy_to(to, sections, group_words)));
+    }
+
+    /// Sets the size of pages where sections have changed, before anything is written there.
+    pub(super) fn set_pages(&self, sections: Sections, changed: u64) {
+        each!(self, words => words.set_pages(sections, changed));
+    }
+
+    /// Gives back the memory of sections without prefixes, whose words are all 0.
+    pub(super) fn give_back(&self, sections: Sections, emptied: u64) {
+        each!(self, words => words.give_back(sections, emptied));
     }
 }
