@@ -82,10 +82,15 @@ impl Lock {
         (permit, Arc::clone(&self.forwarding).read_owned().await)
     }
 
+    /// Whether somebody waits for it.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
     /// Waits until somebody waits for it.
     pub(crate) async fn wanted(&self) {
         let came = self.came.notified();
-        if self.waiting.load(Ordering::Relaxed) == 0 {
+        if !self.is_wanted() {
             came.await;
         }
     }

@@ -71,7 +71,7 @@ pub use initial::InitialEntries;
 pub use line::{MAX_STREAM_BACKLOG, MAX_STREAMS_OF_CONNECTION, StreamAnswers};
 pub use opened::{DeviceConfig, Feed};
 pub use peers::{MAX_CONNECTIONS, MAX_CONNECTIONS_OF_PEER};
-pub use read::{Answers, MAX_READ_BACKLOG, STALL, TAKING_TIME};
+pub use read::{Answers, MAKING_TIME, MAX_READ_BACKLOG, STALL, TAKING_TIME};
 pub use requests::Usage;
 pub use role_config::MAX_ROLE_IDS;
 pub use routes::{Another, MAX_SMALL_MESSAGE};

@@ -7,7 +7,7 @@ use crate::devices::Devices;
 use crate::line::{Line, StreamAnswers};
 use crate::peers::Peer;
 use crate::programs::{Kept, keep, set_pipeline};
-use crate::read::{Answers, Queue, Reader, Stop, queue};
+use crate::read::{Answers, MAKING_TIME, Queue, Reader, Stop, queue};
 use crate::refusal::Refusal;
 use crate::role_config::RoleConfig;
 use crate::session::session;
@@ -25,6 +25,7 @@ use millrace_p4runtime_api::v1::{
 use millrace_p4runtime_api::{API_VERSION, REPORT_KEY};
 use prost::Message;
 use std::sync::Arc;
+use std::time::Instant;
 use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status, Streaming};
 use tracing::warn;
@@ -266,10 +267,15 @@ async fn read_all(
     // Of a device that is gone what was known last is read.
     let _ = loaded.target.settle().await;
     let (ports, role, lock) = (&device.ports, &request.role, &device.forwarding);
-    let reader = Reader { loaded, ports, role, config, out, lock };
+    let until = Instant::now() + MAKING_TIME;
+    let reader = Reader { loaded, ports, role, config, out, lock, until };
     let mut results = Vec::with_capacity(request.entities.len());
     for entity in request.entities {
-        match reader.entity(entity).await {
+        let read = async {
+            reader.pause().await?;
+            reader.entity(entity).await
+        };
+        match read.await {
             Ok(()) => results.push(Ok(())),
             Err(Stop::Refused(refusal)) => results.push(Err(refusal)),
             Err(Stop::Ended(status)) => return Err(status),

@@ -18,10 +18,13 @@ use crate::refusal::Refusal;
 use crate::role_config::RoleConfig;
 use crate::write::Ports;
 use millrace_p4runtime_api::v1::{Entity, ReadResponse, entity, packet_replication_engine_entry};
+use std::time::{Duration, Instant};
 use tonic::Status;
 
 /// Most entities in one message.
 pub(crate) const MAX_ENTITIES: usize = 256;
+/// How long an answer may be made while others wait for the lock.
+pub const MAKING_TIME: Duration = Duration::from_secs(10);
 
 /// Why a read goes no further.
 pub(crate) enum Stop {
@@ -43,6 +46,15 @@ impl From<Status> for Stop {
     }
 }
 
+impl From<Full> for Stop {
+    fn from(full: Full) -> Stop {
+        Stop::Ended(match full {
+            Full::Left => Status::cancelled("the client has gone"),
+            Full::Slow(status) => status,
+        })
+    }
+}
+
 /// One read.
 pub(crate) struct Reader<'a> {
     pub(crate) loaded: &'a Loaded,
@@ -53,6 +65,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) out: &'a Queue,
     /// What the answer is made under.
     pub(crate) lock: &'a Lock,
+    /// Until when it may be made while others wait for the lock.
+    pub(crate) until: Instant,
 }
 
 impl Reader<'_> {
@@ -90,23 +104,30 @@ impl Reader<'_> {
         }
     }
 
-    /// Sends entities to the client.
+    /// Sends to the client what is wanted of a part of an object. A part of which nothing is wanted takes time as well.
     async fn send(&self, mut entities: Vec<entity::Entity>) -> Result<(), Stop> {
         if let Some(config) = self.config {
             entities.retain(|entity| config.shows(entity));
         }
-        if entities.is_empty() {
-            return Ok(());
+        if !entities.is_empty() {
+            let entities = entities.into_iter().map(|entity| Entity { entity: Some(entity) }).collect();
+            self.out.send(ReadResponse { entities }, self.lock).await?;
         }
-        let entities = entities.into_iter().map(|entity| Entity { entity: Some(entity) }).collect();
-        let sent = self.out.send(ReadResponse { entities }, self.lock).await;
-        // Others are served in between.
+        self.pause().await
+    }
+
+    /// Lets others be served, and ends the read where nobody is there to take its answer, or others have waited for its end for too long.
+    pub(crate) async fn pause(&self) -> Result<(), Stop> {
         tokio::task::yield_now().await;
-        sent.map_err(|full| {
-            Stop::Ended(match full {
-                Full::Left => Status::cancelled("the client has gone"),
-                Full::Slow(status) => status,
-            })
-        })
+        if self.out.is_left() {
+            return Err(Full::Left.into());
+        }
+        match Instant::now() >= self.until && self.lock.is_wanted() {
+            true => Err(Stop::Ended(Status::aborted(format!(
+                "the answer has taken {} seconds until now, and others wait for its end: read in parts",
+                MAKING_TIME.as_secs()
+            )))),
+            false => Ok(()),
+        }
     }
 }

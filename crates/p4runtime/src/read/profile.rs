@@ -19,9 +19,14 @@ impl Reader<'_> {
             loop {
                 let part: Vec<_> = {
                     let tables = handle.lock();
-                    let shown = tables.members(profile).take_while(|(id, _)| *id < FIRST_ONE_SHOT);
-                    let wanted = shown.filter(|(id, _)| *id >= next && (wanted == 0 || *id == wanted));
-                    wanted.take(MAX_ENTITIES).collect()
+                    match wanted {
+                        0 => {
+                            let shown = tables.members(profile).take_while(|(id, _)| *id < FIRST_ONE_SHOT);
+                            shown.filter(|(id, _)| *id >= next).take(MAX_ENTITIES).collect()
+                        }
+                        id if id >= FIRST_ONE_SHOT => Vec::new(),
+                        id => tables.member(profile, id).map(|member| (id, member)).into_iter().collect(),
+                    }
                 };
                 let last = part.last().map(|(id, _)| *id);
                 let full = part.len() == MAX_ENTITIES;
@@ -53,9 +58,16 @@ impl Reader<'_> {
             let (profile, wanted) = (info.profile, request.group_id);
             let found: Vec<(u32, Vec<GroupMember>)> = {
                 let tables = handle.lock();
-                let all = tables.groups(profile).take_while(|(id, _)| *id < FIRST_ONE_SHOT);
-                let shown = all.filter(|(id, _)| wanted == 0 || *id == wanted);
-                shown.map(|(id, members)| (id, members.to_vec())).collect()
+                match wanted {
+                    0 => {
+                        let shown = tables.groups(profile).take_while(|(id, _)| *id < FIRST_ONE_SHOT);
+                        shown.map(|(id, members)| (id, members.to_vec())).collect()
+                    }
+                    id if id >= FIRST_ONE_SHOT => Vec::new(),
+                    id => {
+                        tables.group(profile, id).map(|members| (id, members.to_vec())).into_iter().collect()
+                    }
+                }
             };
             if found.is_empty() && wanted != 0 && request.action_profile_id != 0 {
                 return Err(Refusal::not_found(format!("no group {wanted}")).into());

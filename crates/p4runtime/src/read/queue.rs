@@ -140,6 +140,11 @@ impl Queue {
         }
     }
 
+    /// Whether the client has gone.
+    pub(crate) fn is_left(&self) -> bool {
+        self.0.state().is_left
+    }
+
     /// All of the answer was made. Waits until the client has taken it, for as long as it may take.
     pub(crate) async fn finish(self, last: Option<Status>) {
         if let Some(last) = last {

@@ -427,3 +427,27 @@ async fn a_stream_that_is_flooded_and_not_read_takes_bounded_memory() {
     let mut second = Client::primary(&device, 2).await;
     second.calls.capabilities(CapabilitiesRequest::default()).await.unwrap();
 }
+
+/// A read that goes through many entries again and again and finds none of them is made until its client leaves, not to its end.
+#[tokio::test]
+async fn who_leaves_a_long_read_holds_up_nobody() {
+    let device = Device::start();
+    let mut client = device.ready().await;
+    let names = client.names();
+    let route =
+        |number: u16| Entity::TableEntry(names.route([10, (number >> 8) as u8, number as u8, 0], 24, 1));
+    let routes = (0..3500).map(|number| update(update::Type::Insert, route(number))).collect();
+    client.write_with(write_request::Atomicity::ContinueOnError, routes).await.unwrap();
+    // A hundred seconds of an unoptimised build, in a message as long as it may be.
+    let none =
+        TableEntry { action: names.run("drop", &[]), r#match: Vec::new(), ..names.route([0; 4], 0, 1) };
+    let entities = vec![Entity::TableEntry(none); 50_000];
+    let mut other = Client::connect(&device).await;
+    let read = tokio::spawn(async move { other.read_all(entities).await });
+    let begun = Instant::now();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(!read.is_finished(), "{:?}", read.await);
+    read.abort();
+    client.insert(route(3500)).await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}
