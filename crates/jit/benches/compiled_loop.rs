@@ -209,6 +209,7 @@ impl Case {
                 records: records.as_ptr().cast(),
                 base: first.as_ptr(),
                 second: std::ptr::null(),
+                fallback: std::ptr::null(),
                 starts: std::ptr::null(),
             })
             .collect();

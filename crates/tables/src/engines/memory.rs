@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Or
 /// From this size on (bytes), memory is mapped and asks for huge pages.
 pub(super) const HUGE: usize = 2 << 20;
 
+/// Makes huge pages of small ones. Not every C library has a name for it.
+const MADV_COLLAPSE: libc::c_int = 25;
+
 /// Alignment of smaller memory: two cache lines, which are fetched together.
 const ALIGN: usize = 128;
 
@@ -116,9 +119,15 @@ impl<T: Cell> Cells<T> {
     }
 
     /// Has some cells lie in huge pages from now on, or in small ones. The system does it when it is good for it; in memory of
-    /// less than one huge page it is not asked.
+    /// less than one huge page it is not asked. Small pages that are there become huge at once where the system can do that (Linux
+    /// 6.1), else some time later.
     pub(crate) fn set_huge_pages(&self, cells: Range<usize>, are_huge: bool) {
-        self.advise(cells, if are_huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE });
+        if are_huge {
+            self.advise(cells.clone(), libc::MADV_HUGEPAGE);
+            self.advise(cells, MADV_COLLAPSE);
+        } else {
+            self.advise(cells, libc::MADV_NOHUGEPAGE);
+        }
     }
 
     /// Gives the memory of cells that are all zeros back to the system: from the next write on they take some again. Whoever reads
