@@ -23,7 +23,7 @@ pub(super) struct Prefixes {
     /// word.
     below: Cells<AtomicU64>,
     /// Prefixes of all lengths that have words in a section.
-    counts: [u32; 1 << SECTION_BITS],
+    counts: Box<[u32; 1 << SECTION_BITS]>,
     /// The sections that have prefixes.
     filled: u64,
 }
@@ -40,7 +40,7 @@ impl Prefixes {
             section_bits,
             short: 0,
             below: Cells::sparse(each << section_bits)?,
-            counts: [0; 1 << SECTION_BITS],
+            counts: Box::new([0; 1 << SECTION_BITS]),
             filled: 0,
         })
     }
