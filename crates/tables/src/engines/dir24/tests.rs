@@ -131,30 +131,44 @@ fn a_group_is_used_again_after_the_grace_period_only() {
     assert_eq!(table.next_group, 2);
 }
 
-#[test]
-fn readers_meet_whole_results_while_routes_change() {
-    // Each route's result names its prefix; a lookup must see the /32, the /24 or the /8 above its own key.
-    let domain = Domain::new();
-    let mut table = Dir24::new(&domain, 32, 1000, Simd::best()).unwrap();
+/// Writes while readers of each level look up keys again and again; `may_find` gets the number of a key and what it has found.
+fn while_read(
+    table: &mut Dir24,
+    domain: &Domain,
+    keys: [u64; 64],
+    may_find: impl Fn(u32, u32) -> bool + Copy + Send,
+    write: impl FnOnce(&mut Dir24),
+) {
     let stop = std::sync::atomic::AtomicBool::new(false);
-    table.insert(0x0a00_0000, 8, 1).unwrap();
     std::thread::scope(|scope| {
         let _stop = StopOnDrop(&stop);
         for simd in Simd::all() {
-            let (reader, domain, stop) = (Dir24Reader { simd, ..table.reader() }, &domain, &stop);
+            let (reader, stop) = (Dir24Reader { simd, ..table.reader() }, &stop);
             scope.spawn(move || {
                 let mut worker = domain.worker();
-                let keys: Vec<u64> = (0..64).map(|n| 0x0a00_0000 + n * 0x101).collect();
                 let mut out = [0; 64];
                 while !stop.load(Ordering::Relaxed) {
                     reader.lookup(&worker, &keys, &mut out);
                     for (n, found) in (0..).zip(out) {
-                        assert!([1, 1000 + n, 40_000 + n].contains(&found), "{n} found {found}");
+                        assert!(may_find(n, found), "{n} found {found}");
                     }
                     worker.quiescent();
                 }
             });
         }
+        write(table);
+    });
+}
+
+#[test]
+fn readers_meet_whole_results_while_routes_change() {
+    // Each route's result names its prefix; a lookup must see the /32, the /24 or the /8 above its own key.
+    let domain = Domain::new();
+    let mut table = Dir24::new(&domain, 32, 1000, Simd::best()).unwrap();
+    table.insert(0x0a00_0000, 8, 1).unwrap();
+    let keys = std::array::from_fn(|n| 0x0a00_0000 + n as u64 * 0x101);
+    let may_find = |n, found| [1, 1000 + n, 40_000 + n].contains(&found);
+    while_read(&mut table, &domain, keys, may_find, |table| {
         for round in 0..300 {
             for n in 0..64u32 {
                 let result = if round > 150 { 40_000 + n } else { 1000 + n };
@@ -243,38 +257,30 @@ fn an_address_that_always_has_a_route_is_always_found() {
     // A route comes before a default route goes, and the other way round, while words change their width, too.
     let domain = Domain::new();
     let mut table = Dir24::new(&domain, 32, 1000, Simd::best()).unwrap();
-    let stop = std::sync::atomic::AtomicBool::new(false);
     table.insert(0, 0, 1).unwrap();
-    std::thread::scope(|scope| {
-        let _stop = StopOnDrop(&stop);
-        for simd in Simd::all() {
-            let (reader, domain, stop) = (Dir24Reader { simd, ..table.reader() }, &domain, &stop);
-            scope.spawn(move || {
-                let mut worker = domain.worker();
-                let keys: Vec<u64> = (0..64).map(|n| 0x0a00_0000 + (n % 4) * 0x40).collect();
-                let mut out = [0; 64];
-                while !stop.load(Ordering::Relaxed) {
-                    reader.lookup(&worker, &keys, &mut out);
-                    assert!(out.iter().all(|found| (1..60_000).contains(found)), "{out:?}");
-                    worker.quiescent();
+    let keys = std::array::from_fn(|n| 0x0a00_0000 + n as u64 % 4 * 0x40);
+    while_read(
+        &mut table,
+        &domain,
+        keys,
+        |_, found| (1..60_000).contains(&found),
+        |table| {
+            for round in 0..400 {
+                let result = 2 + round * 100;
+                let prefixes: &[(u64, u32)] = match round % 2 {
+                    0 => &[(0x0a00_0000, 24)],
+                    _ => &[(0x0a00_0000, 26), (0x0a00_0040, 26), (0x0a00_0080, 26), (0x0a00_00c0, 26)],
+                };
+                for &(prefix, len) in prefixes {
+                    table.insert(prefix, len, result).unwrap();
                 }
-            });
-        }
-        for round in 0..400 {
-            let result = 2 + round * 100;
-            let prefixes: &[(u64, u32)] = match round % 2 {
-                0 => &[(0x0a00_0000, 24)],
-                _ => &[(0x0a00_0000, 26), (0x0a00_0040, 26), (0x0a00_0080, 26), (0x0a00_00c0, 26)],
-            };
-            for &(prefix, len) in prefixes {
-                table.insert(prefix, len, result).unwrap();
+                table.remove(0, 0, (0, 0));
+                table.insert(0, 0, result + 1).unwrap();
+                table.replace(0, 0, result + 2).unwrap();
+                for &(prefix, len) in prefixes {
+                    table.remove(prefix, len, (0, result + 2));
+                }
             }
-            table.remove(0, 0, (0, 0));
-            table.insert(0, 0, result + 1).unwrap();
-            table.replace(0, 0, result + 2).unwrap();
-            for &(prefix, len) in prefixes {
-                table.remove(prefix, len, (0, result + 2));
-            }
-        }
-    });
+        },
+    );
 }
