@@ -1,8 +1,7 @@
 //! Whether what a file says fits together.
 
-use super::keys;
-use super::parse::{BlockDraft, ConnectionDraft, Draft, MemoryDraft};
-use crate::limits::MAX_ENTRIES;
+use super::parse::{BlockDraft, ConnectionDraft, Draft, MemoryDraft, entry_tables, target};
+use crate::interface::MANAGER;
 use crate::model::*;
 use millrace_drivers::InterfaceSpec;
 use millrace_toml_sections::{Finding, Findings, Kind as Wrong, Placed, Table, nearest, quoted};
@@ -191,11 +190,10 @@ fn refuse_targets(node: &NodeFile, drafts: &[&BlockDraft<'_>], findings: &mut Fi
         let table = &drafts[connection.from.block].table;
         // What else is wrong with them was told.
         let mut told = Findings::default();
-        let entries = table.tables("entry", &keys::ENTRY, (MAX_ENTRIES as usize, "MAX_ENTRIES"), &mut told);
+        let entries = entry_tables(table, &mut told);
         let to = entries.iter().flat_map(|entry| entry.texts("to", &mut told)).collect::<Vec<_>>();
         for (name, at) in table.texts("miss", &mut told).into_iter().chain(to) {
-            let number = name.strip_prefix("out").and_then(|number| number.parse::<u32>().ok());
-            if number.is_some_and(|number| number >= *outputs) {
+            if target(&name).is_some_and(|bits| (bits & !MANAGER) >> outputs != 0) {
                 let message = format!(
                     "the demultiplexer {} has no {}: it has {outputs} outputs, counted from 0 (`ports`)",
                     quoted(&next.name),

@@ -293,7 +293,7 @@ fn octets(table: &Table<'_>, findings: &mut Findings) -> Option<Vec<u16>> {
 fn tcam(table: &Table<'_>, findings: &mut Findings) -> Option<TcamSpec> {
     let size = table.number("size", findings);
     let targets = targets(table, "miss", findings);
-    let tables = table.tables("entry", &keys::ENTRY, (MAX_ENTRIES as usize, "MAX_ENTRIES"), findings);
+    let tables = entry_tables(table, findings);
     let entries: Vec<Entry> = tables.iter().filter_map(|entry| self::entry(entry, findings)).collect();
     let size = size? as u32;
     if entries.len() > size as usize {
@@ -302,6 +302,11 @@ fn tcam(table: &Table<'_>, findings: &mut Findings) -> Option<TcamSpec> {
         return None;
     }
     Some(TcamSpec { size, entries, miss: Outcome { targets, class: 0 } })
+}
+
+/// The tables of a TCAM's entries.
+pub(super) fn entry_tables<'t>(table: &Table<'t>, findings: &mut Findings) -> Vec<Table<'t>> {
+    table.tables("entry", &keys::ENTRY, (MAX_ENTRIES as usize, "MAX_ENTRIES"), findings)
 }
 
 fn entry(table: &Table<'_>, findings: &mut Findings) -> Option<Entry> {
@@ -349,7 +354,7 @@ fn targets(table: &Table<'_>, key: &str, findings: &mut Findings) -> u32 {
 }
 
 /// The bits of a target.
-fn target(name: &str) -> Option<u32> {
+pub(super) fn target(name: &str) -> Option<u32> {
     match name {
         "manager" => Some(crate::interface::MANAGER),
         "nowhere" => Some(0),
