@@ -77,13 +77,12 @@ impl Queue {
             return;
         }
         let (count, last) = (batch.len(), self.last());
-        let joins = !last.is_empty() && last.room() >= count;
-        let is_like_last = || match (last.packets().last(), batch.packets().first()) {
-            (Some(last), Some(first)) => last.is_like(first),
-            _ => true,
+        let is_like_last = match (last.packets().last(), batch.packets().first()) {
+            (Some(last), Some(first)) => mix == Mix::Any || last.is_like(first),
+            _ => false,
         };
-        if (mix == Mix::Any || batch.is_alike() && (!joins || is_like_last()))
-            && (joins && last.join(batch) || !joins && self.add_batch().take_all(batch))
+        if (mix == Mix::Any || batch.is_alike())
+            && (is_like_last && last.join(batch) || self.add_batch().take_all(batch))
         {
             self.count += count;
             return;
