@@ -271,11 +271,7 @@ async fn read_all(
     let reader = Reader { loaded, ports, role, config, out, lock, until };
     let mut results = Vec::with_capacity(request.entities.len());
     for entity in request.entities {
-        let read = async {
-            reader.pause().await?;
-            reader.entity(entity).await
-        };
-        match read.await {
+        match reader.entity(entity).await {
             Ok(()) => results.push(Ok(())),
             Err(Stop::Refused(refusal)) => results.push(Err(refusal)),
             Err(Stop::Ended(status)) => return Err(status),

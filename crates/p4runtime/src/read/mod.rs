@@ -73,6 +73,8 @@ impl Reader<'_> {
     /// Answers one request.
     pub(crate) async fn entity(&self, request: Entity) -> Result<(), Stop> {
         use entity::Entity as Kind;
+        // Also one that sends nothing takes time.
+        self.pause().await?;
         let Some(request) = request.entity else {
             return Err(Refusal::invalid("the entity is missing: there is no reading of everything").into());
         };
@@ -117,7 +119,7 @@ impl Reader<'_> {
     }
 
     /// Lets others be served, and ends the read where nobody is there to take its answer, or others have waited for its end for too long.
-    pub(crate) async fn pause(&self) -> Result<(), Stop> {
+    async fn pause(&self) -> Result<(), Stop> {
         tokio::task::yield_now().await;
         if self.out.is_left() {
             return Err(Full::Left.into());

@@ -438,7 +438,7 @@ async fn who_leaves_a_long_read_holds_up_nobody() {
         |number: u16| Entity::TableEntry(names.route([10, (number >> 8) as u8, number as u8, 0], 24, 1));
     let routes = (0..3500).map(|number| update(update::Type::Insert, route(number))).collect();
     client.write_with(write_request::Atomicity::ContinueOnError, routes).await.unwrap();
-    // A hundred seconds of an unoptimised build, in a message as long as it may be.
+    // Minutes of an unoptimised build, in a message that is almost as long as it may be.
     let none =
         TableEntry { action: names.run("drop", &[]), r#match: Vec::new(), ..names.route([0; 4], 0, 1) };
     let entities = vec![Entity::TableEntry(none); 50_000];
