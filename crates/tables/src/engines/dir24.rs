@@ -150,7 +150,9 @@ impl Dir24 {
         // Nothing fails from here on.
         if is_new {
             let filled = self.exists.count(prefix, len);
-            self.array.current().set_pages(self.sections(), filled);
+            if filled != 0 {
+                self.array.current().set_pages(self.sections(), filled);
+            }
         }
         if is_short {
             let at = prefix >> (self.bits - len);

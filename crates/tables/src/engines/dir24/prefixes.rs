@@ -124,7 +124,7 @@ impl Prefixes {
 }
 
 /// The numbers of the bits that are set.
-fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+pub(super) fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = bits.trailing_zeros() as usize;
         bits &= bits.wrapping_sub(1);

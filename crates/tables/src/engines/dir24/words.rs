@@ -3,6 +3,8 @@
 
 use super::super::memory::{Cell, Cells, HUGE, NoMemory};
 use super::super::shape::{LookupKind, LookupShape};
+use super::prefixes::ones;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 
 /// A word of some width.
@@ -81,8 +83,8 @@ impl<T: Word> Words<T> {
                 }
             }
         };
-        for section in (0..64).filter(|section| sections.filled >> section & 1 != 0) {
-            let range = section * sections.words..(section + 1) * sections.words;
+        for section in ones(sections.filled) {
+            let range = sections.words_of(section);
             copy(&self.first[range.clone()], &to.first[range]);
         }
         copy(&self.groups[..group_words], &to.groups);
@@ -103,8 +105,8 @@ impl<T: Word> Words<T> {
 
     fn give_back(&self, sections: Sections, emptied: u64) {
         self.set_pages(sections, emptied);
-        for section in (0..64).filter(|section| emptied >> section & 1 != 0) {
-            let range = section * sections.words..(section + 1) * sections.words;
+        for section in ones(emptied) {
+            let range = sections.words_of(section);
             debug_assert!(self.first[range.clone()].iter().all(|word| word.get() == 0));
             self.first.give_back_zeros(range);
         }
@@ -118,6 +120,13 @@ pub(super) struct Sections {
     pub(super) filled: u64,
     /// The words of each.
     pub(super) words: usize,
+}
+
+impl Sections {
+    /// The words of a section.
+    fn words_of(self, section: usize) -> Range<usize> {
+        section * self.words..(section + 1) * self.words
+    }
 }
 
 /// The arrays, in the width that results and groups need.
