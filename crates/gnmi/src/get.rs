@@ -3,9 +3,9 @@
 use crate::path::{Pattern, check_count};
 use crate::proto::get_request::DataType;
 use crate::proto::{GetRequest, GetResponse, Notification, Path, Update};
-use crate::tree::{Leaf, Nature, matching};
+use crate::tree::{Elem, Leaf, Nature, matching};
 use crate::value::{Form, subtree};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tonic::Status;
 
 /// Most values of one answer.
@@ -20,6 +20,10 @@ pub(crate) fn get(request: &GetRequest, leaves: &[Leaf], timestamp: i64) -> Resu
     // No path at all means the one of the prefix.
     let root = [Path::default()];
     let paths = if request.path.is_empty() { &root[..] } else { &request.path };
+    let configured = match kind {
+        DataType::Operational => configured(leaves),
+        _ => BTreeSet::new(),
+    };
     let mut values = 0;
     let mut answer = GetResponse::default();
     for path in paths {
@@ -28,7 +32,7 @@ pub(crate) fn get(request: &GetRequest, leaves: &[Leaf], timestamp: i64) -> Resu
         if found.peek().is_none() && !pattern.has_wildcards() {
             return Err(Status::not_found(format!("there is nothing at {}", pattern.text())));
         }
-        let found: Vec<_> = found.filter(|(_, leaf)| is_wanted(leaf, kind, leaves)).collect();
+        let found: Vec<_> = found.filter(|(_, leaf)| is_wanted(leaf, kind, &configured)).collect();
         values += found.len();
         if values > MAX_VALUES {
             return Err(Status::resource_exhausted(format!("an answer has at most {MAX_VALUES} values")));
@@ -74,21 +78,23 @@ fn subtrees(found: &[(usize, &Leaf)], form: Form) -> Vec<Update> {
     nodes.into_iter().map(update).collect()
 }
 
+/// The paths of state that is configured too.
+fn configured(leaves: &[Leaf]) -> BTreeSet<Vec<Elem>> {
+    let as_state = |elem: &Elem| match elem.name {
+        "config" => Elem { name: "state", key: elem.key.clone() },
+        _ => elem.clone(),
+    };
+    let configures = leaves.iter().filter(|leaf| leaf.nature() == Nature::Config);
+    configures.map(|leaf| leaf.path.iter().map(as_state).collect()).collect()
+}
+
 /// Whether a leaf is of the kind that was asked for. OPERATIONAL is state that nobody configures.
-fn is_wanted(leaf: &Leaf, kind: DataType, all: &[Leaf]) -> bool {
+fn is_wanted(leaf: &Leaf, kind: DataType, configured: &BTreeSet<Vec<Elem>>) -> bool {
     match (kind, leaf.nature()) {
         (DataType::All, _) => true,
         (DataType::Config, nature) => nature == Nature::Config,
         (DataType::State, nature) => nature == Nature::State,
-        (DataType::Operational, Nature::State) => {
-            let configures = |other: &Leaf| {
-                let mut pairs = leaf.path.iter().zip(&other.path);
-                other.path.len() == leaf.path.len()
-                    && pairs
-                        .all(|(own, other)| own == other || (own.name == "state" && other.name == "config"))
-            };
-            !all.iter().any(|other| other.nature() == Nature::Config && configures(other))
-        }
+        (DataType::Operational, Nature::State) => !configured.contains(&leaf.path),
         (DataType::Operational, _) => false,
     }
 }

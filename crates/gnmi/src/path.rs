@@ -57,21 +57,24 @@ impl Pattern {
     /// The length of the shortest beginning of a leaf's path that this means; none if it does not mean the leaf, nor
     /// anything that has it.
     pub(crate) fn node(&self, leaf: &[Elem]) -> Option<usize> {
-        // Whether the elements until now can stand for so many of the leaf's.
-        let mut ends = vec![false; leaf.len() + 1];
-        ends[0] = true;
+        debug_assert!(leaf.len() < 63, "a bit for each length");
+        let all = (1u64 << (leaf.len() + 1)) - 1;
+        // The bit of each length of the leaf's beginning that the elements until now can stand for.
+        let mut ends = 1u64;
         for element in &self.elements {
+            if ends == 0 {
+                return None;
+            }
             if element.name == ANY_DEPTH {
-                let first = ends.iter().position(|end| *end)?;
-                ends[first..].fill(true);
+                ends = !0 << ends.trailing_zeros() & all;
                 continue;
             }
-            for at in (0..leaf.len()).rev() {
-                ends[at + 1] = ends[at] && is_met(element, &leaf[at]);
-            }
-            ends[0] = false;
+            let goes_on = |(at, own): (usize, &Elem)| {
+                (ends >> at & 1 == 1 && is_met(element, own)).then_some(2u64 << at)
+            };
+            ends = leaf.iter().enumerate().filter_map(goes_on).sum();
         }
-        ends.iter().position(|end| *end)
+        (ends != 0).then_some(ends.trailing_zeros() as usize)
     }
 
     /// Whether it can mean several nodes.

@@ -37,8 +37,34 @@ const MODELS: [(&str, &str); 4] = [
 pub struct Service {
     target: Arc<dyn Target>,
     streams: Arc<Semaphore>,
+    aside: Aside,
     /// Held while a client changes something, so that requests are made one after the other.
     setting: Arc<Mutex<()>>,
+}
+
+/// Where requests are worked on, one at a time: not on the thread that also answers the other clients of its server.
+#[derive(Clone)]
+pub(crate) struct Aside(Arc<Semaphore>);
+
+impl Aside {
+    pub(crate) fn new() -> Aside {
+        Aside(Arc::new(Semaphore::new(1)))
+    }
+
+    /// Does some work.
+    pub(crate) async fn run<R: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> R + Send + 'static,
+    ) -> Result<R, Status> {
+        let failed = || Status::internal("the request failed");
+        let turn = Arc::clone(&self.0).acquire_owned().await.map_err(|_| failed())?;
+        let done = tokio::task::spawn_blocking(move || {
+            // Whoever asked may have gone: the next one waits all the same.
+            let _turn = turn;
+            work()
+        });
+        done.await.map_err(|_| failed())
+    }
 }
 
 impl std::fmt::Debug for Service {
@@ -50,7 +76,7 @@ impl std::fmt::Debug for Service {
 /// The service for a server.
 pub fn server(target: Arc<dyn Target>) -> GNmiServer<Service> {
     let streams = Arc::new(Semaphore::new(MAX_SUBSCRIBERS));
-    GNmiServer::new(Service { target, streams, setting: Arc::default() })
+    GNmiServer::new(Service { target, streams, aside: Aside::new(), setting: Arc::default() })
         .max_decoding_message_size(MAX_MESSAGE)
 }
 
@@ -98,7 +124,7 @@ impl GNmi for Service {
         let request = request.into_inner();
         check_models(&request.use_models)?;
         let snapshot = self.target.snapshot().await?;
-        get::get(&request, &leaves(&snapshot), now_ns()).map(Response::new)
+        self.aside.run(move || get::get(&request, &leaves(&snapshot), now_ns())).await?.map(Response::new)
     }
 
     async fn set(&self, request: Request<SetRequest>) -> Result<Response<SetResponse>, Status> {
@@ -108,7 +134,8 @@ impl GNmi for Service {
         let done = tokio::spawn(async move {
             let _one = service.setting.lock().await;
             let snapshot = service.target.snapshot().await?;
-            let (changes, response) = set::set(&request, &snapshot, &leaves(&snapshot), now_ns())?;
+            let read = move || set::set(&request, &snapshot, &leaves(&snapshot), now_ns());
+            let (changes, response) = service.aside.run(read).await??;
             for change in &changes {
                 info!(port = change.port, setting = ?change.setting, "gNMI set");
             }
@@ -129,11 +156,44 @@ impl GNmi for Service {
             Status::resource_exhausted(format!("there are at most {MAX_SUBSCRIBERS} subscribers"))
         })?;
         let (out, answers) = mpsc::channel(QUEUE);
-        let target = Arc::clone(&self.target);
+        let (target, aside) = (Arc::clone(&self.target), self.aside.clone());
         tokio::spawn(async move {
             let _place = place;
-            subscribe::serve(target, request.into_inner(), out).await;
+            subscribe::serve(target, aside, request.into_inner(), out).await;
         });
         Ok(Response::new(ReceiverStream::new(answers)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[tokio::test]
+    async fn who_works_keeps_those_waiting_alone_who_want_work_done() {
+        let aside = Aside::new();
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let (go_on, may_go_on) = channel::<()>();
+        let of_first = aside.clone();
+        let first = tokio::spawn(async move {
+            let work = move || {
+                begun.send(()).unwrap();
+                may_go_on.recv().unwrap();
+            };
+            of_first.run(work).await
+        });
+        // The one thread of this test goes on, also when the client goes.
+        has_begun.await.unwrap();
+        first.abort();
+        let (done, is_done) = channel();
+        let second = tokio::spawn(async move { aside.run(move || done.send(()).unwrap()).await });
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert!(is_done.try_recv().is_err());
+        go_on.send(()).unwrap();
+        second.await.unwrap().unwrap();
+        is_done.recv().unwrap();
     }
 }

@@ -3,10 +3,11 @@
 use crate::path::{Pattern, check_count};
 use crate::proto::update_result::Operation;
 use crate::proto::{Path, PathElem, SetRequest, SetResponse, Update, UpdateResult};
-use crate::target::{Change, Health, Interface, Setting, Snapshot};
+use crate::target::{Change, Health, Setting, Snapshot};
 use crate::tree::{Leaf, Nature, Value, matching};
 use crate::value::{plain, read};
 use serde_json::Value as Json;
+use std::collections::BTreeMap;
 use tonic::Status;
 
 /// What a request asks for: the changes in order, and the answer when they are made.
@@ -21,7 +22,7 @@ pub(crate) fn set(
     }
     check_count(request.delete.len() + request.replace.len() + request.update.len())?;
     let prefix = request.prefix.as_ref();
-    let mut setter = Setter { snapshot, leaves, changes: Vec::new() };
+    let mut setter = Setter::new(snapshot, leaves);
     let mut response = Vec::new();
     let mut done = |path: Option<&Path>, op: Operation| {
         response.push(UpdateResult { path: path.cloned(), op: op as i32, ..UpdateResult::default() });
@@ -45,7 +46,7 @@ pub(crate) fn set(
     }
     let response =
         SetResponse { prefix: crate::get::prefix(prefix), response, timestamp, ..SetResponse::default() };
-    Ok((setter.changes, response))
+    Ok((setter.changes(), response))
 }
 
 fn nothing(pattern: &Pattern) -> Status {
@@ -54,19 +55,57 @@ fn nothing(pattern: &Pattern) -> Status {
 
 /// Gathers changes.
 struct Setter<'a> {
-    snapshot: &'a Snapshot,
     leaves: &'a [Leaf],
-    changes: Vec<Change>,
+    /// The ports of interfaces by name.
+    ports: BTreeMap<&'a str, u32>,
+    /// The leaves of each entry of a list, by the container of the list and the name of the entry.
+    entries: BTreeMap<(&'a str, &'a str), &'a [Leaf]>,
+    /// What becomes of each port. All is done at once, so of several values of a leaf the last one counts.
+    enabled: BTreeMap<u32, bool>,
+    health: BTreeMap<u32, Health>,
 }
 
-impl Setter<'_> {
+/// The container of the list that a leaf is in, and the name of its entry.
+fn entry(leaf: &Leaf) -> Option<(&str, &str)> {
+    let (_, name) = leaf.path.get(1)?.key.as_ref()?;
+    Some((leaf.path[0].name, name))
+}
+
+impl<'a> Setter<'a> {
+    fn new(snapshot: &'a Snapshot, leaves: &'a [Leaf]) -> Setter<'a> {
+        let ports = snapshot.interfaces.iter().map(|interface| (interface.name.as_str(), interface.port));
+        let entries = leaves.chunk_by(|one, next| entry(one) == entry(next));
+        let entries = entries.filter_map(|leaves| Some((entry(leaves.first()?)?, leaves)));
+        Setter {
+            leaves,
+            ports: ports.collect(),
+            entries: entries.collect(),
+            enabled: BTreeMap::new(),
+            health: BTreeMap::new(),
+        }
+    }
+
+    fn put(&mut self, port: u32, setting: Setting) {
+        match setting {
+            Setting::Enabled(enabled) => _ = self.enabled.insert(port, enabled),
+            Setting::Health(health) => _ = self.health.insert(port, health),
+        }
+    }
+
+    /// The changes that were gathered.
+    fn changes(self) -> Vec<Change> {
+        let enabled = self.enabled.into_iter().map(|(port, enabled)| (port, Setting::Enabled(enabled)));
+        let health = self.health.into_iter().map(|(port, health)| (port, Setting::Health(health)));
+        enabled.chain(health).map(|(port, setting)| Change { port, setting }).collect()
+    }
+
     /// What is at a path and below it becomes as it was at first, as far as it can be written. Says whether any of it can.
     fn reset(&mut self, pattern: &Pattern) -> Result<bool, Status> {
         let mut found = matching(self.leaves, pattern).peekable();
         if found.peek().is_none() && !pattern.has_wildcards() {
             return Err(nothing(pattern));
         }
-        let before = self.changes.len();
+        let mut can_be_written = false;
         for (_, leaf) in found {
             let setting = match leaf.path.last().map(|elem| elem.name) {
                 _ if leaf.nature() != Nature::Config => None,
@@ -74,18 +113,18 @@ impl Setter<'_> {
                 Some("health-indicator") => Some(Setting::Health(Health::Unknown)),
                 _ => None,
             };
-            if let (Some(setting), Some(interface)) = (setting, self.interface(leaf)) {
-                let port = interface.port;
-                self.changes.push(Change { port, setting });
+            if let (Some(setting), Some(port)) = (setting, self.port(leaf)) {
+                self.put(port, setting);
+                can_be_written = true;
             }
         }
-        Ok(self.changes.len() > before)
+        Ok(can_be_written)
     }
 
-    fn interface(&self, leaf: &Leaf) -> Option<&Interface> {
-        let (_, name) = leaf.path.get(1)?.key.as_ref()?;
-        (leaf.path[0].name == "interfaces").then_some(())?;
-        self.snapshot.interfaces.iter().find(|interface| *interface.name == **name)
+    /// The port of the interface that a leaf is of.
+    fn port(&self, leaf: &Leaf) -> Option<u32> {
+        let (list, name) = entry(leaf)?;
+        (list == "interfaces").then(|| self.ports.get(name).copied())?
     }
 
     /// Writes what a value holds for a path: a leaf, or all that it names below a node.
@@ -133,13 +172,15 @@ impl Setter<'_> {
                 "{text}: what is written has one name, without wildcards"
             )));
         }
-        let found =
-            matching(self.leaves, &pattern).find(|(_, leaf)| leaf.path.len() == pattern.elements().len());
+        let [list, named, ..] = pattern.elements() else { return Err(nothing(&pattern)) };
+        let name = named.key.get("name").map_or("", String::as_str);
+        let leaves = self.entries.get(&(list.name.as_str(), name)).copied().unwrap_or_default();
+        let found = matching(leaves, &pattern).find(|(_, leaf)| leaf.path.len() == pattern.elements().len());
         let Some((_, leaf)) = found else {
             return Err(Status::not_found(format!("there is no leaf {text}")));
         };
         let wrong = |what: &str| Err(Status::invalid_argument(format!("{text}: {what} is expected")));
-        let port = self.interface(leaf).map(|interface| interface.port);
+        let port = self.port(leaf);
         let setting = match (leaf.nature(), leaf.path.last().map(|elem| elem.name), port) {
             (Nature::Config, Some("enabled"), Some(_)) => match value.as_bool() {
                 Some(enabled) => Setting::Enabled(enabled),
@@ -160,7 +201,9 @@ impl Setter<'_> {
             }
             _ => return Err(Status::invalid_argument(format!("{text} cannot be written"))),
         };
-        self.changes.extend(port.map(|port| Change { port, setting }));
+        if let Some(port) = port {
+            self.put(port, setting);
+        }
         Ok(())
     }
 }
@@ -175,5 +218,37 @@ fn is_same(own: &Value, given: &Json) -> bool {
         Value::Large(number) | Value::Count(number) => {
             given.as_u64() == Some(*number) || given.as_str() == Some(&number.to_string())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::tests::path;
+    use crate::proto::{TypedValue, typed_value};
+    use crate::target::Interface;
+    use crate::tree::leaves;
+
+    #[test]
+    fn the_last_value_of_a_leaf_is_the_one_that_is_set() {
+        let interface = |port: u32| Interface { name: format!("port{port}"), port, ..Interface::default() };
+        let snapshot = Snapshot { interfaces: (0..3).map(interface).collect(), ..Snapshot::default() };
+        let value = TypedValue { value: Some(typed_value::Value::BoolVal(false)) };
+        let request = SetRequest {
+            delete: vec![path("/"); 200],
+            update: vec![Update {
+                path: Some(path("/interfaces/interface[name=port1]/config/enabled")),
+                val: Some(value),
+                ..Update::default()
+            }],
+            ..SetRequest::default()
+        };
+        let (changes, answer) = set(&request, &snapshot, &leaves(&snapshot), 0).unwrap();
+        let enabled = [true, false, true].map(Setting::Enabled);
+        let settings = enabled.into_iter().chain([Setting::Health(Health::Unknown); 3]);
+        let expected: Vec<Change> =
+            (0..3).cycle().zip(settings).map(|(port, setting)| Change { port, setting }).collect();
+        assert_eq!(changes, expected);
+        assert_eq!(answer.response.len(), 201);
     }
 }

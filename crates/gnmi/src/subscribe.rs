@@ -11,7 +11,7 @@ use crate::proto::{
     Notification, Path, SubscribeRequest, SubscribeResponse, Subscription, SubscriptionList,
     SubscriptionMode, Update,
 };
-use crate::service::now_ns;
+use crate::service::{Aside, now_ns};
 use crate::target::Target;
 use crate::tree::{Elem, Leaf, Value, leaves, matching};
 use crate::value::Form;
@@ -46,9 +46,14 @@ const MAX_UPDATES: usize = 256;
 pub(crate) type Answers = mpsc::Sender<Result<SubscribeResponse, Status>>;
 
 /// Serves a stream to its end.
-pub(crate) async fn serve(target: Arc<dyn Target>, mut messages: Streaming<SubscribeRequest>, out: Answers) {
+pub(crate) async fn serve(
+    target: Arc<dyn Target>,
+    aside: Aside,
+    mut messages: Streaming<SubscribeRequest>,
+    out: Answers,
+) {
     let ended = tokio::select! {
-        ended = answer(&*target, &mut messages, &out) => ended,
+        ended = answer(&*target, &aside, &mut messages, &out) => ended,
         () = out.closed() => Ok(()),
     };
     if let Err(status) = ended {
@@ -58,6 +63,7 @@ pub(crate) async fn serve(target: Arc<dyn Target>, mut messages: Streaming<Subsc
 
 async fn answer(
     target: &dyn Target,
+    aside: &Aside,
     messages: &mut Streaming<SubscribeRequest>,
     out: &Answers,
 ) -> Result<(), Status> {
@@ -70,7 +76,7 @@ async fn answer(
         return Err(Status::invalid_argument("the first message of a stream is a subscription list"));
     };
     let mode = Mode::try_from(list.mode).map_err(|_| Status::invalid_argument("there is no such mode"))?;
-    let mut stream = Stream::new(target, out, &list, mode)?;
+    let mut stream = Stream::new((target, aside), out, &list, mode)?;
     stream.tell_all(!list.updates_only).await?;
     stream.send(Response::SyncResponse(true)).await?;
     match mode {
@@ -105,6 +111,7 @@ async fn answer(
 /// What one stream tells.
 struct Stream<'a> {
     target: &'a dyn Target,
+    aside: &'a Aside,
     out: &'a Answers,
     form: Form,
     prefix: Option<Path>,
@@ -204,8 +211,8 @@ impl Live {
         told
     }
 
-    /// Compares with the leaves as they are; gives what is to be told, and the paths that are gone.
-    fn compare(&mut self, leaves: &[Leaf], told: Told) -> (Vec<Leaf>, Vec<Vec<Elem>>) {
+    /// Compares with the leaves as they are.
+    fn compare(&mut self, leaves: &[Leaf], told: Told) -> News {
         let Live { pattern, counts, told: last, .. } = self;
         let mut gone = std::mem::take(last);
         let mut updates = Vec::new();
@@ -219,13 +226,49 @@ impl Live {
             }
             last.insert(leaf.path.clone(), leaf.value.clone());
         }
-        (updates, gone.into_keys().collect())
+        let gone = if told == Told::Nothing { Vec::new() } else { gone.into_keys().collect() };
+        News { updates, gone }
+    }
+}
+
+/// What a subscription has to tell: values, and the paths that are gone.
+struct News {
+    updates: Vec<Leaf>,
+    gone: Vec<Vec<Elem>>,
+}
+
+/// Compares subscriptions with the leaves as they are: all for the first time, or those that are due.
+fn compare(
+    subscriptions: &mut [Live],
+    leaves: &[Leaf],
+    mut due: impl FnMut(&mut Live) -> Option<Told>,
+) -> Result<Vec<News>, Status> {
+    let mut news = Vec::new();
+    for at in 0..subscriptions.len() {
+        let live = &mut subscriptions[at];
+        let Some(told) = due(live) else { continue };
+        news.push(live.compare(leaves, told));
+        if subscriptions.iter().map(|live| live.told.len()).sum::<usize>() > MAX_TRACKED {
+            return Err(Status::resource_exhausted(format!(
+                "a stream compares at most {MAX_TRACKED} values"
+            )));
+        }
+    }
+    Ok(news)
+}
+
+/// Refuses paths without wildcards that mean nothing.
+fn check_found(subscriptions: &[Live], leaves: &[Leaf]) -> Result<(), Status> {
+    let is_there = |pattern: &Pattern| pattern.has_wildcards() || matching(leaves, pattern).next().is_some();
+    match subscriptions.iter().map(|live| &live.pattern).find(|pattern| !is_there(pattern)) {
+        None => Ok(()),
+        Some(pattern) => Err(Status::not_found(format!("there is nothing at {}", pattern.text()))),
     }
 }
 
 impl<'a> Stream<'a> {
     fn new(
-        target: &'a dyn Target,
+        (target, aside): (&'a dyn Target, &'a Aside),
         out: &'a Answers,
         list: &SubscriptionList,
         mode: Mode,
@@ -252,33 +295,45 @@ impl<'a> Stream<'a> {
                 }
             });
         }
-        Ok(Stream { target, out, form, prefix: crate::get::prefix(list.prefix.as_ref()), subscriptions })
+        let prefix = crate::get::prefix(list.prefix.as_ref());
+        Ok(Stream { target, aside, out, form, prefix, subscriptions })
     }
 
     /// Tells all values, or only takes note of them.
     async fn tell_all(&mut self, tells: bool) -> Result<(), Status> {
-        let leaves = leaves(&*self.target.snapshot().await?);
         let told = if tells { Told::All } else { Told::Nothing };
-        for at in 0..self.subscriptions.len() {
-            let pattern = &self.subscriptions[at].pattern;
-            if !pattern.has_wildcards() && matching(&leaves, pattern).next().is_none() {
-                return Err(Status::not_found(format!("there is nothing at {}", pattern.text())));
-            }
-            self.tell(at, &leaves, told).await?;
+        self.look(move |subscriptions, leaves| {
+            check_found(subscriptions, leaves)?;
+            compare(subscriptions, leaves, |_| Some(told))
+        })
+        .await
+    }
+
+    /// Looks at the leaves as they are, and tells what has come of it.
+    async fn look(
+        &mut self,
+        compare: impl FnOnce(&mut [Live], &[Leaf]) -> Result<Vec<News>, Status> + Send + 'static,
+    ) -> Result<(), Status> {
+        let snapshot = self.target.snapshot().await?;
+        let mut subscriptions = std::mem::take(&mut self.subscriptions);
+        let (subscriptions, news) = self
+            .aside
+            .run(move || {
+                let news = compare(&mut subscriptions, &leaves(&snapshot));
+                (subscriptions, news)
+            })
+            .await?;
+        self.subscriptions = subscriptions;
+        for news in news? {
+            self.tell(news).await?;
         }
         Ok(())
     }
 
     /// Tells what one subscription has to.
-    async fn tell(&mut self, at: usize, leaves: &[Leaf], told: Told) -> Result<(), Status> {
-        let (updates, gone) = self.subscriptions[at].compare(leaves, told);
-        if self.subscriptions.iter().map(|live| live.told.len()).sum::<usize>() > MAX_TRACKED {
-            return Err(Status::resource_exhausted(format!(
-                "a stream compares at most {MAX_TRACKED} values"
-            )));
-        }
+    async fn tell(&self, News { updates, gone }: News) -> Result<(), Status> {
         let timestamp = now_ns();
-        if !gone.is_empty() && told != Told::Nothing {
+        if !gone.is_empty() {
             let path = |path: Vec<Elem>| {
                 let elements = path.len();
                 Leaf { path, value: Value::Bool(false) }.message(elements)
@@ -337,14 +392,10 @@ impl<'a> Stream<'a> {
                 }
                 () = sleep_until(due) => {}
             }
-            compared = Instant::now();
-            let leaves = leaves(&*self.target.snapshot().await?);
-            for at in 0..self.subscriptions.len() {
-                let told = self.subscriptions[at].take_due(compared);
-                if told != Told::Nothing {
-                    self.tell(at, &leaves, told).await?;
-                }
-            }
+            let now = Instant::now();
+            compared = now;
+            let due = move |live: &mut Live| Some(live.take_due(now)).filter(|told| *told != Told::Nothing);
+            self.look(move |subscriptions, leaves| compare(subscriptions, leaves, due)).await?;
         }
     }
 }

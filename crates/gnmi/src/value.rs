@@ -96,7 +96,8 @@ fn put(whole: &mut Json, path: &[Elem], node: usize, value: Json, form: Form) {
         place = match (&elem.key, inner) {
             (Some((key, own)), Json::Array(entries)) => {
                 let is_own = |entry: &Json| entry.get(*key).and_then(Json::as_str) == Some(&**own);
-                let found = entries.iter().position(is_own).unwrap_or_else(|| {
+                // Leaves of one entry follow each other.
+                let found = entries.iter().rposition(is_own).unwrap_or_else(|| {
                     entries.push(serde_json::json!({ *key: **own }));
                     entries.len() - 1
                 });
