@@ -287,7 +287,12 @@ impl Tables {
 
     /// All members, by id.
     pub fn members(&self, profile: ProfileId) -> impl Iterator<Item = (u32, MemberWrite)> {
-        self.profiles[profile].members().map(|(id, call)| (id, self.member_view(call)))
+        self.members_from(profile, 0)
+    }
+
+    /// The members from this id on, by id.
+    pub fn members_from(&self, profile: ProfileId, first: u32) -> impl Iterator<Item = (u32, MemberWrite)> {
+        self.profiles[profile].members_from(first).map(|(id, call)| (id, self.member_view(call)))
     }
 
     /// All groups, by id, with their members.

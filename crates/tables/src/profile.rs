@@ -305,7 +305,12 @@ impl ActionProfile {
 
     /// The members by ascending id.
     pub fn members(&self) -> impl Iterator<Item = (u32, &ActionCall)> {
-        self.members.iter().filter_map(|(&id, &action)| Some((id, self.actions.get(action)?)))
+        self.members_from(0)
+    }
+
+    /// The members from this id on, by ascending id.
+    pub fn members_from(&self, first: u32) -> impl Iterator<Item = (u32, &ActionCall)> {
+        self.members.range(first..).filter_map(|(&id, &action)| Some((id, self.actions.get(action)?)))
     }
 
     /// The groups by ascending id, each with its members by ascending id.

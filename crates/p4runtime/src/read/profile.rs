@@ -21,8 +21,8 @@ impl Reader<'_> {
                     let tables = handle.lock();
                     match wanted {
                         0 => {
-                            let shown = tables.members(profile).take_while(|(id, _)| *id < FIRST_ONE_SHOT);
-                            shown.filter(|(id, _)| *id >= next).take(MAX_ENTITIES).collect()
+                            let all = tables.members_from(profile, next);
+                            all.take_while(|(id, _)| *id < FIRST_ONE_SHOT).take(MAX_ENTITIES).collect()
                         }
                         id if id >= FIRST_ONE_SHOT => Vec::new(),
                         id => tables.member(profile, id).map(|member| (id, member)).into_iter().collect(),

@@ -361,6 +361,30 @@ async fn slow_readers_of_a_large_table_keep_no_writer_waiting() {
     assert_eq!(all.len(), ENTRIES as usize + 10);
 }
 
+/// A request that looks at a large table twenty thousand times, and wants nothing of it, ends when a writer has waited for it.
+#[tokio::test]
+async fn a_read_that_finds_nothing_gives_way_to_a_writer() {
+    const ENTRIES: u32 = 20_000;
+    let device = Device::start();
+    let mut client = Client::primary(&device, 1).await;
+    large_table(&mut client, ENTRIES).await;
+    let none = TableEntry {
+        table_id: client.table("t"),
+        action: client.run("NoAction", &[]),
+        ..TableEntry::default()
+    };
+    let entities = vec![crate::common::wrapped(Some(Entity::TableEntry(none))); ENTRIES as usize];
+    let request = ReadRequest { device_id: DEVICE, entities, ..ReadRequest::default() };
+    let mut other = P4RuntimeClient::connect(device.address()).await.unwrap();
+    let mut answers = other.read(request).await.unwrap().into_inner();
+    let ended = tokio::spawn(async move { answers.message().await.unwrap_err() });
+    // Others are answered while it lasts, and who writes sees it end.
+    client.calls.capabilities(CapabilitiesRequest::default()).await.unwrap();
+    assert!(!ended.is_finished());
+    client.insert(entry(&client, ENTRIES)).await.unwrap();
+    assert_eq!(ended.await.unwrap().code(), Code::Aborted);
+}
+
 /// A hundred thousand streams that are opened and reset at once, and as many pings and settings.
 #[tokio::test]
 async fn floods_of_frames_leave_the_server_answering() {
