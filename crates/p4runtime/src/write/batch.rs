@@ -11,9 +11,12 @@ use millrace_pipeline::{ProfileId, Program};
 use millrace_state::{Journal, ObjectWrite, Tables, TablesHandle};
 use std::iter::Peekable;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Most updates that are decoded, and asked of the worker, at a time.
 pub(crate) const CHUNK: usize = 64;
+/// How long updates are applied to tables until other clients, and other writers of tables, have their turn.
+const TURN: Duration = Duration::from_millis(5);
 
 /// What takes back what a batch has done so far. Its parts do not touch each other, so each is taken back by itself, the last
 /// write first.
@@ -62,7 +65,8 @@ impl Change {
 
     /// Applies updates in order. With undoing, those after the first that fails may be left out.
     ///
-    /// Neighbours that go to the same place go there together: tables are locked once for them, the worker is asked once.
+    /// Neighbours that go to the same place go there together: tables are locked once for them, the worker is asked once. The server's
+    /// thread, which is that of all clients, does other things in between.
     pub(super) async fn apply(
         &mut self,
         to: &Destination<'_>,
@@ -76,6 +80,7 @@ impl Change {
                 results.push(refused.map(drop));
             }
             self.apply_to_tables(to, &mut ops, &mut results);
+            tokio::task::yield_now().await;
             let objects =
                 std::iter::from_fn(|| match ops.next_if(|op| matches!(op, Ok(Op::Objects(_))))? {
                     Ok(Op::Objects(writes)) => Some(writes),
@@ -101,7 +106,7 @@ impl Change {
         Ok(results)
     }
 
-    /// Applies the next updates that this thread can do.
+    /// Applies the next updates that this thread can do, those of one turn.
     fn apply_to_tables(
         &mut self,
         to: &Destination<'_>,
@@ -125,11 +130,12 @@ impl Change {
         ops: &mut Peekable<impl Iterator<Item = Result<Op, Refusal>>>,
         results: &mut Results,
     ) {
+        let until = Instant::now() + TURN;
         while let Some(Ok(Op::Tables(op))) = ops.next_if(|op| matches!(op, Ok(Op::Tables(_)))) {
             let result = self.apply_here(site, op);
             let failed = result.is_err();
             results.push(result);
-            if failed && self.can_undo() {
+            if (failed && self.can_undo()) || Instant::now() >= until {
                 return;
             }
         }

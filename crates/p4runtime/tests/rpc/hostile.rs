@@ -361,6 +361,35 @@ async fn slow_readers_of_a_large_table_keep_no_writer_waiting() {
     assert_eq!(all.len(), ENTRIES as usize + 10);
 }
 
+/// While a batch of two hundred thousand updates is applied, the others on the same server are answered.
+#[tokio::test]
+async fn a_large_batch_leaves_the_server_answering() {
+    const ENTRIES: u32 = 200_000;
+    let device = Device::start();
+    let mut client = Client::primary(&device, 1).await;
+    large_table(&mut client, 1).await;
+    let request = WriteRequest {
+        device_id: DEVICE,
+        election_id: Some(crate::common::election(1)),
+        updates: (1..ENTRIES).map(|key| update(update::Type::Insert, entry(&client, key))).collect(),
+        ..WriteRequest::default()
+    };
+    let mut calls = client.calls.clone();
+    let writing = tokio::spawn(async move { calls.write(request).await.unwrap() });
+    let moment = device.control.ask(millrace_dataplane::Request::Look).unwrap();
+    let table = moment.program.tables.keys().next().unwrap();
+    let count = || moment.tables.lock().entry_count(table);
+    let mut other = P4RuntimeClient::connect(device.address()).await.unwrap();
+    let mut meanwhile = 0;
+    while count() < ENTRIES {
+        let begun = count() > 1;
+        other.capabilities(CapabilitiesRequest::default()).await.unwrap();
+        meanwhile += u32::from(begun && count() < ENTRIES);
+    }
+    writing.await.unwrap();
+    assert!(meanwhile > 0);
+}
+
 /// A request that looks at a large table twenty thousand times, and wants nothing of it, ends when a writer has waited for it.
 #[tokio::test]
 async fn a_read_that_finds_nothing_gives_way_to_a_writer() {
