@@ -10,6 +10,7 @@ use millrace_p4runtime_api::config::action_profile::SelectorSizeSemantics;
 use millrace_p4runtime_api::v1;
 use millrace_pipeline::ProfileId;
 use millrace_state::{GroupMember, MemberWrite, ProfileError, Tables};
+use std::collections::BTreeSet;
 
 #[derive(Clone, Debug)]
 pub(crate) struct MemberOp {
@@ -63,7 +64,7 @@ impl Decoder<'_> {
                 info.name
             )));
         }
-        let mut members = Watched::new();
+        let (mut members, mut known) = (Watched::new(), BTreeSet::new());
         if kind != Kind::Delete {
             let (limit, size) = (self.group_limit(info, group.max_size)?, info.group_size());
             for given in &group.members {
@@ -74,7 +75,7 @@ impl Decoder<'_> {
                     Some(WatchKind::Watch(port)) => self.watch_number(*port)?,
                     None => None,
                 };
-                if members.iter().any(|(other, _)| other.member == given.member_id) {
+                if !known.insert(given.member_id) {
                     return Err(Refusal::invalid(format!("member {} is given twice", given.member_id)));
                 }
                 let weight = size.weight(given.weight)?;

@@ -105,6 +105,20 @@ async fn members_and_groups_are_written_and_read() {
     client.delete(two).await.unwrap();
 }
 
+/// What a group costs before it is refused grows as its members do, also with as many as a request has room for.
+#[tokio::test]
+async fn a_group_with_more_members_than_there_can_be_is_refused() {
+    let device = Device::start();
+    let mut client = device.ready().await;
+    let members: Vec<_> = (1..1_000_000).map(|id| (id, 1, 0)).collect();
+    let large = ActionProfileGroup { max_size: 0, ..group(&client, 1, &members) };
+    let refused = client.insert(Entity::ActionProfileGroup(large)).await.unwrap_err();
+    assert_eq!(refused.code, Code::ResourceExhausted, "{refused:?}");
+    let twice = group(&client, 1, &[(1, 1, 0), (2, 1, 0), (1, 1, 0)]);
+    let refused = client.insert(Entity::ActionProfileGroup(twice)).await.unwrap_err();
+    assert_eq!(refused.message, "member 1 is given twice");
+}
+
 #[tokio::test]
 async fn a_profile_without_selector_has_members_only() {
     let device = Device::start();
