@@ -437,7 +437,12 @@ impl Replication {
 
     /// All clone sessions, by number.
     pub fn sessions(&self) -> impl Iterator<Item = (u32, &Session)> {
-        self.sessions.iter().map(|(id, session)| (*id, &**session))
+        self.sessions_from(0)
+    }
+
+    /// The clone sessions from this number on.
+    pub(crate) fn sessions_from(&self, first: u32) -> impl Iterator<Item = (u32, &Session)> {
+        self.sessions.range(first..).map(|(id, session)| (*id, &**session))
     }
 
     /// A multicast group.
@@ -447,7 +452,12 @@ impl Replication {
 
     /// All multicast groups, by number.
     pub fn groups(&self) -> impl Iterator<Item = (u32, &Group)> {
-        self.groups.iter().map(|(id, group)| (*id, group))
+        self.groups_from(0)
+    }
+
+    /// The multicast groups from this number on.
+    pub(crate) fn groups_from(&self, first: u32) -> impl Iterator<Item = (u32, &Group)> {
+        self.groups.range(first..).map(|(id, group)| (*id, group))
     }
 
     /// A node.

@@ -36,8 +36,13 @@ pub enum Request {
     EnablePort(PortId, bool, Reply<bool>),
     /// Reads or writes objects of a program, if that one still runs.
     Objects(Arc<Program>, ObjectRequest),
-    /// Copies all multicast groups and clone sessions.
+    /// Copies all multicast groups and clone sessions. Packets wait for that: whoever does not need them of one moment asks for
+    /// [`Request::Groups`] and [`Request::Sessions`].
     Replication(Reply<Replication>),
+    /// The first multicast groups from this number on, with all copies that each makes; none: there are no more.
+    Groups(u32, Reply<Vec<(u32, Vec<Replica>)>>),
+    /// The first clone sessions from this number on; none: there are no more.
+    Sessions(u32, Reply<Vec<(u32, Session)>>),
     /// A multicast group, with all copies that it makes.
     Group(u32, Reply<Option<Vec<Replica>>>),
     /// A clone session.
@@ -176,6 +181,23 @@ impl Moment {
     }
 }
 
+/// As much of a list as packets wait for at a time: each item counts as one, and so many more.
+const PART: usize = 1024;
+
+/// The beginning of a list, until it counts for [`PART`].
+fn part<T>(list: impl Iterator<Item = T>, more: impl Fn(&T) -> usize) -> Vec<T> {
+    let mut counted = 0;
+    let mut part = Vec::new();
+    for item in list {
+        counted += 1 + more(&item);
+        part.push(item);
+        if counted >= PART {
+            break;
+        }
+    }
+    part
+}
+
 /// Does what a request asks of a switch, and answers it.
 pub(crate) fn serve(switch: &mut Switch, request: Request) {
     match request {
@@ -187,6 +209,16 @@ pub(crate) fn serve(switch: &mut Switch, request: Request) {
             answer_of_objects(is_current.then_some(switch), request);
         }
         Request::Replication(to) => to.give(switch.replication().clone()),
+        Request::Groups(first, to) => {
+            let groups = switch.replication();
+            let with_copies = |(id, _)| Some((id, groups.copies(id)?));
+            to.give(part(groups.groups_from(first).filter_map(with_copies), |(_, copies)| copies.len()));
+        }
+        Request::Sessions(first, to) => {
+            let sessions = switch.replication().sessions_from(first);
+            let sessions = sessions.map(|(id, session)| (id, session.clone()));
+            to.give(part(sessions, |(_, session)| session.copies.len()));
+        }
         Request::Group(id, to) => to.give(switch.replication().copies(id)),
         Request::Session(id, to) => to.give(switch.replication().session(id).cloned()),
         Request::Replicate(writes, to) => {

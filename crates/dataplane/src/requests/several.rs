@@ -13,7 +13,8 @@ impl Request {
     /// Whether the leading worker answers it without the others: it asks for what workers share, or have the same copies of.
     pub(crate) fn is_for_one(&self) -> bool {
         match self {
-            Request::Look(_) | Request::Replication(_) | Request::Group(..) | Request::Session(..) => true,
+            Request::Look(_) | Request::Replication(_) | Request::Groups(..) | Request::Sessions(..) => true,
+            Request::Group(..) | Request::Session(..) => true,
             Request::Quotas(_) => true,
             Request::Objects(_, request) => match request {
                 ObjectRequest::Registers(..)

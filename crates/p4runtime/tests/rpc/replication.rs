@@ -1,6 +1,6 @@
 //! Multicast groups and clone sessions.
 
-use crate::common::{Device, frame, leaving};
+use crate::common::{Device, frame, leaving, update};
 use millrace_chassis::Listener;
 use millrace_dataplane::Request;
 use millrace_p4runtime_api::v1::entity::Entity;
@@ -79,6 +79,25 @@ async fn groups_and_sessions_come_back_and_replicate() {
     client.delete(both).await.unwrap();
     client.delete(clone(5, vec![])).await.unwrap();
     assert_eq!(client.read(multicast(0, vec![])).await, []);
+}
+
+#[tokio::test]
+async fn many_groups_and_sessions_are_read_in_parts() {
+    const COUNT: u32 = 2500;
+    let device = Device::start();
+    let mut client = device.ready().await;
+    let groups: Vec<_> = (1..=COUNT).map(|id| multicast(id, vec![replica(1, 1), replica(2, 1)])).collect();
+    let sessions: Vec<_> = (1..=COUNT).map(|id| clone(id, vec![replica(1, 0)])).collect();
+    let updates = groups.iter().chain(&sessions).map(|entity| update(update::Type::Insert, entity.clone()));
+    client.write_with(write_request::Atomicity::ContinueOnError, updates.collect()).await.unwrap();
+    assert_eq!(client.read(multicast(0, vec![])).await, groups);
+    assert_eq!(client.read(clone(0, vec![])).await, sessions);
+    // Packets wait for a part alone.
+    let part = device.control.ask(|to| Request::Groups(1000, to)).unwrap();
+    assert_eq!(part[0].0, 1000);
+    assert!(part.len() < 1000, "{}", part.len());
+    assert_eq!(device.control.ask(|to| Request::Sessions(COUNT, to)).unwrap().len(), 1);
+    assert_eq!(device.control.ask(|to| Request::Groups(COUNT + 1, to)).unwrap(), []);
 }
 
 #[tokio::test]
