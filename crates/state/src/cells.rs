@@ -70,7 +70,7 @@ impl Tables {
             CounterRef::Indexed(id) => drop(self.counters[id].write(index, value)),
             CounterRef::Direct(id) => self.tables[id].set_counter(entry_index(index)?, value)?,
         }
-        self.note_undo(|| Undo::Counter(Box::new((counter, index, before))));
+        self.note_counter(counter, index, before);
         Ok(())
     }
 
@@ -112,7 +112,7 @@ impl Tables {
             for index in cells {
                 let before = self.counter_value(counter, index)?;
                 if before != CounterValue::default() {
-                    self.note_undo(|| Undo::Counter(Box::new((counter, index, before))));
+                    self.note_counter(counter, index, before);
                 }
             }
         }

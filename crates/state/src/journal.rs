@@ -12,7 +12,7 @@ use millrace_tables::{
 };
 use std::collections::HashMap;
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 /// What takes one write back. Small, as there may be millions.
 pub(crate) enum Undo {
@@ -27,7 +27,8 @@ pub(crate) enum Undo {
     GroupAdded(ProfileId, u32),
     GroupChanged(ProfileId, Box<(u32, Vec<GroupMember>)>),
     GroupRemoved(ProfileId, Box<(u32, Vec<GroupMember>, Selection)>),
-    Counter(Box<(CounterRef, u64, CounterValue)>),
+    /// Neighbouring cells that held the same.
+    Counter(Box<(CounterRef, Range<u64>, CounterValue)>),
     Meter(TableId, Box<(EntryIndex, Option<MeterConfig>)>),
     MeterCounts(TableId, Box<(EntryIndex, ColorCounts)>),
 }
@@ -112,6 +113,20 @@ impl Tables {
         }
     }
 
+    /// Notes what a cell of a counter held. A whole array is written cell by cell, and the cells before held mostly the same.
+    pub(crate) fn note_counter(&mut self, counter: CounterRef, cell: u64, held: CounterValue) {
+        let Some(noted) = &mut self.undo else { return };
+        if let Some(Undo::Counter(last)) = noted.last_mut()
+            && last.0 == counter
+            && last.1.end == cell
+            && last.2 == held
+        {
+            last.1.end += 1;
+            return;
+        }
+        noted.push(Undo::Counter(Box::new((counter, cell..cell + 1, held))));
+    }
+
     /// Takes back all writes since [`Tables::note`].
     ///
     /// # Errors
@@ -158,10 +173,14 @@ impl Tables {
                 self.write_freely(Place::Profile(profile), |tables| tables.take_one_of_profile_back(undo))?;
             }
             Undo::Counter(of) => match of.0 {
-                CounterRef::Indexed(_) => self.set_counter(of.0, of.1, of.2)?,
+                CounterRef::Indexed(_) => {
+                    of.1.into_iter().try_for_each(|cell| self.set_counter(of.0, cell, of.2))?;
+                }
                 CounterRef::Direct(table) => {
-                    if let Some(index) = moved.now(table, EntryIndex(of.1 as u32)) {
-                        self.set_counter(of.0, index.0.into(), of.2)?;
+                    for index in of.1 {
+                        if let Some(index) = moved.now(table, EntryIndex(index as u32)) {
+                            self.set_counter(of.0, index.0.into(), of.2)?;
+                        }
                     }
                 }
             },

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Most updates that are decoded, and asked of the worker, at a time.
 pub(crate) const CHUNK: usize = 64;
+/// Cells of registers and meters that the worker is asked to write at a time, if it is not one update that has more of them.
+const CELLS: u64 = 1 << 16;
 /// How long updates are applied to tables until other clients, and other writers of tables, have their turn.
 const TURN: Duration = Duration::from_millis(5);
 
@@ -55,6 +57,29 @@ pub(crate) struct Change {
     retired: Vec<(ProfileId, u32)>,
 }
 
+/// What the worker is asked to write to its objects at a time, as packets wait for it.
+#[derive(Default)]
+struct ObjectTurn {
+    cells: u64,
+}
+
+impl ObjectTurn {
+    /// Whether these writes have a place in it, too; the first have one in any case.
+    fn takes(&mut self, writes: &[ObjectWrite]) -> bool {
+        let cells = |write: &ObjectWrite| match write {
+            ObjectWrite::Register { cells, .. }
+            | ObjectWrite::Meter { cells, .. }
+            | ObjectWrite::MeterCounts { cells, .. } => cells.end - cells.start,
+            ObjectWrite::ReplaceValues(_, members) => members.len() as u64,
+            _ => 1,
+        };
+        let is_first = self.cells == 0;
+        // An update that writes nothing has its place as well.
+        self.cells += writes.iter().map(cells).sum::<u64>().max(1);
+        is_first || self.cells <= CELLS
+    }
+}
+
 /// What became of updates.
 type Results = Vec<Result<(), Refusal>>;
 
@@ -81,11 +106,17 @@ impl Change {
             }
             self.apply_to_tables(to, &mut ops, &mut results);
             tokio::task::yield_now().await;
-            let objects =
-                std::iter::from_fn(|| match ops.next_if(|op| matches!(op, Ok(Op::Objects(_))))? {
+            let mut turn = ObjectTurn::default();
+            let objects = std::iter::from_fn(|| {
+                let has_room = |op: &Result<Op, Refusal>| match op {
+                    Ok(Op::Objects(writes)) => turn.takes(writes),
+                    _ => false,
+                };
+                match ops.next_if(has_room)? {
                     Ok(Op::Objects(writes)) => Some(writes),
                     _ => None,
-                });
+                }
+            });
             let objects: Vec<Vec<ObjectWrite>> = objects.collect();
             if !objects.is_empty() {
                 results.extend(self.write_objects(to, objects).await?);
@@ -201,8 +232,9 @@ impl Change {
         let _ = to.tables.lock().take_back(tables);
         objects.reverse();
         while !objects.is_empty() {
-            let (part, program) =
-                (objects.drain(..objects.len().min(CHUNK)).collect(), Arc::clone(&to.program));
+            let mut turn = ObjectTurn::default();
+            let count = objects.iter().take(CHUNK).take_while(|writes| turn.takes(writes)).count();
+            let (part, program) = (objects.drain(..count).collect(), Arc::clone(&to.program));
             let ask = |reply| Request::Objects(program, ObjectRequest::Write(part, reply));
             let _ = to.target.ask(ask).await?;
         }
@@ -238,5 +270,27 @@ impl Change {
             Some(_) => self.retired.push((profile, group)),
             None => forget_one_shot(site.tables, &mut self.shadow, profile, group),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millrace_pipeline::{Bits, RegisterId};
+
+    #[test]
+    fn the_worker_writes_a_bounded_number_of_cells_at_a_time() {
+        let write = |cells| {
+            vec![ObjectWrite::Register { register: RegisterId::from_u32(0), cells, value: Bits::zero(8) }]
+        };
+        let taken = |each: u64| {
+            let mut turn = ObjectTurn::default();
+            (0..2 * CELLS).take_while(|_| turn.takes(&write(0..each))).count() as u64
+        };
+        assert_eq!(taken(1), CELLS);
+        assert_eq!(taken(CELLS / 4), 4);
+        assert_eq!([taken(CELLS), taken(16 * CELLS)], [1, 1]);
+        assert_eq!(taken(0), CELLS);
+        assert!(ObjectTurn::default().takes(&[]));
     }
 }

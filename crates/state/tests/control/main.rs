@@ -139,6 +139,25 @@ fn a_journal_takes_back_its_own_writes_and_leaves_those_of_others() {
 }
 
 #[test]
+fn cells_that_held_the_same_are_one_write_of_a_journal() {
+    let state = state();
+    let counter = state.counter_named("cnt").unwrap();
+    let mut mine = Journal::default();
+    let packets = |packets| CounterValue { packets, bytes: 0 };
+    for (cells, value) in [(0..4, 5), (2..3, 9), (0..4, 7), (0..4, 8)] {
+        let mut tables = state.tables();
+        let mut tables = tables.record(&mut mine);
+        cells.into_iter().try_for_each(|cell| tables.set_counter(counter, cell, packets(value))).unwrap();
+    }
+    // All; the third; then two, the third, the last; all.
+    assert_eq!(mine.len(), 6);
+    state.tables().take_back(mine).unwrap();
+    for cell in 0..4 {
+        assert_eq!(state.tables().counter_value(counter, cell), Ok(packets(0)));
+    }
+}
+
+#[test]
 fn an_entry_that_others_have_written_meanwhile_is_not_put_back() {
     let state = state();
     let routes = state.table_named("routes").unwrap();
