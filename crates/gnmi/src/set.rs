@@ -130,6 +130,8 @@ impl<'a> Setter<'a> {
     /// Writes what a value holds for a path: a leaf, or all that it names below a node.
     fn write(&mut self, mut path: Vec<PathElem>, value: &Json) -> Result<(), Status> {
         match value {
+            Json::Object(members) if members.is_empty() => self.check_there(path),
+            Json::Array(entries) if entries.is_empty() => self.check_there(path),
             Json::Object(members) => {
                 for (name, value) in members {
                     let name = plain(name);
@@ -162,6 +164,26 @@ impl<'a> Setter<'a> {
         }
     }
 
+    /// Refuses to write nothing where nothing is.
+    fn check_there(&self, elem: Vec<PathElem>) -> Result<(), Status> {
+        let pattern = Pattern::read(None, &Path { elem, ..Path::default() })?;
+        match matching(self.near(&pattern), &pattern).next() {
+            Some(_) => Ok(()),
+            None => Err(nothing(&pattern)),
+        }
+    }
+
+    /// Leaves among which are all that a pattern means: those of its entry, if it names one.
+    fn near(&self, pattern: &Pattern) -> &'a [Leaf] {
+        let [list, entry, ..] = pattern.elements() else { return self.leaves };
+        match entry.key.get("name") {
+            Some(name) if !pattern.has_wildcards() => {
+                self.entries.get(&(list.name.as_str(), name.as_str())).copied().unwrap_or_default()
+            }
+            _ => self.leaves,
+        }
+    }
+
     fn write_leaf(&mut self, elem: Vec<PathElem>, value: &Json) -> Result<(), Status> {
         let pattern = Pattern::read(None, &Path { elem, ..Path::default() })?;
         let text = pattern.text();
@@ -172,10 +194,8 @@ impl<'a> Setter<'a> {
                 "{text}: what is written has one name, without wildcards"
             )));
         }
-        let [list, named, ..] = pattern.elements() else { return Err(nothing(&pattern)) };
-        let name = named.key.get("name").map_or("", String::as_str);
-        let leaves = self.entries.get(&(list.name.as_str(), name)).copied().unwrap_or_default();
-        let found = matching(leaves, &pattern).find(|(_, leaf)| leaf.path.len() == pattern.elements().len());
+        let mut found = matching(self.near(&pattern), &pattern);
+        let found = found.find(|(_, leaf)| leaf.path.len() == pattern.elements().len());
         let Some((_, leaf)) = found else {
             return Err(Status::not_found(format!("there is no leaf {text}")));
         };
@@ -250,5 +270,40 @@ mod tests {
             (0..3).cycle().zip(settings).map(|(port, setting)| Change { port, setting }).collect();
         assert_eq!(changes, expected);
         assert_eq!(answer.response.len(), 201);
+    }
+
+    #[test]
+    fn nothing_is_written_where_nothing_is() {
+        let interface = Interface { name: "port1".into(), port: 1, ..Interface::default() };
+        let snapshot = Snapshot { interfaces: vec![interface], ..Snapshot::default() };
+        let write = |at: &str, json: &str| {
+            let value = TypedValue { value: Some(typed_value::Value::JsonVal(json.as_bytes().to_vec())) };
+            let update = Update { path: Some(path(at)), val: Some(value), ..Update::default() };
+            let request = SetRequest { update: vec![update], ..SetRequest::default() };
+            let done = set(&request, &snapshot, &leaves(&snapshot), 0);
+            done.map(drop).map_err(|status| status.message().to_owned())
+        };
+        for (at, json) in [
+            ("/", "{}"),
+            ("/interfaces", "{\"interface\": []}"),
+            ("/interfaces/interface[name=port1]", "{\"config\": {}}"),
+        ] {
+            assert_eq!(write(at, json), Ok(()), "{at} {json}");
+        }
+        for (at, json, what) in [
+            ("/interface", "{}", "/interface"),
+            (
+                "/interfaces",
+                "{\"interface\": [{\"name\": \"x\", \"config\": {}}]}",
+                "/interfaces/interface[name=x]/config",
+            ),
+            (
+                "/interfaces/interface[name=port1]",
+                "{\"configs\": []}",
+                "/interfaces/interface[name=port1]/configs",
+            ),
+        ] {
+            assert_eq!(write(at, json), Err(format!("there is nothing at {what}")), "{at} {json}");
+        }
     }
 }
