@@ -315,6 +315,11 @@ impl Backplane {
         Ok(self.lane(lane)?.commands.ask(|to| Command::RemovePhysical(number, to))?)
     }
 
+    /// Links of ports of the machine may have changed: all lanes have their devices look.
+    pub fn look_at_ports(&self) {
+        self.lanes.iter().for_each(|lane| lane.ringer.ring());
+    }
+
     /// From now on what a port of a switch sends goes to ports of the machine. What waits for those to which it went before leaves.
     ///
     /// # Errors

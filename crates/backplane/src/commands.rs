@@ -6,7 +6,7 @@ use crate::physical::Physical;
 use crate::quota::TimeShare;
 use crate::routes::{Classify, Routes};
 use crate::wire::Wire;
-use crate::{MemberId, PhysicalReport};
+use crate::{MemberId, PhysicalReport, devices};
 use millrace_dataplane::{PortId, Ringer, Summary};
 use millrace_drivers::QueuePair;
 use std::sync::Arc;
@@ -134,9 +134,8 @@ impl Command {
             Command::AddPhysical(number, pair) => lane.physicals.push(Physical::new(number, pair)),
             Command::RemovePhysical(number, to) => {
                 if let Some(at) = lane.physicals.iter().position(|known| known.number == number) {
-                    let mut physical = lane.physicals.remove(at);
-                    physical.give_up(lane.supplies.pool());
-                    let _ = to.send(physical.pair);
+                    let pair = lane.physicals.remove(at).end(lane.supplies.pool());
+                    pair.into_iter().for_each(|pair| _ = to.send(pair));
                 }
             }
             Command::SetRoutes(routes, to) => {
@@ -148,8 +147,10 @@ impl Command {
                 let _ = to.send(());
             }
             Command::Statistics(to) => {
-                let ports = lane.physicals.iter();
-                let ports = ports.map(|physical| (physical.number, physical.pair.statistics())).collect();
+                let statistics = |physical: &Physical| {
+                    Some((physical.number, devices::with(physical.place, |device| device.statistics())?))
+                };
+                let ports = lane.physicals.iter().filter_map(statistics).collect();
                 let _ = to.send(PhysicalReport { ports, failures: lane.failures.clone() });
             }
             Command::Stop => {}

@@ -24,13 +24,17 @@ pub enum Loss {
     Tag,
     /// No packet was free for one more copy.
     NoPacket,
+    /// The link of the port of the machine takes no frames of this length.
+    Length,
+    /// The link of the port of the machine was down.
+    LinkDown,
     /// The port that it waited for went or broke: a port of the machine, or one of the switch.
     PortGone,
 }
 
 impl Loss {
     /// All of them, with their names.
-    pub const ALL: [(Loss, &str); 10] = [
+    pub const ALL: [(Loss, &str); 12] = [
         (Loss::Stopped, "stopped"),
         (Loss::PacketQuota, "packet_quota"),
         (Loss::BitQuota, "bit_quota"),
@@ -40,6 +44,8 @@ impl Loss {
         (Loss::ExitFull, "exit_full"),
         (Loss::Tag, "tag"),
         (Loss::NoPacket, "no_packet"),
+        (Loss::Length, "length"),
+        (Loss::LinkDown, "link_down"),
         (Loss::PortGone, "port_gone"),
     ];
 }

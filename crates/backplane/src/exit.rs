@@ -7,10 +7,10 @@ use crate::counts::{Counts, Loss};
 use crate::inbox::{Inbox, Mix};
 use crate::rate::Rate;
 use crate::wire::Wire;
-use crate::{MemberId, tags, time};
+use crate::{MemberId, devices, tags, time};
 use millrace_classifier::TagsOut;
 use millrace_frames::{Batch, MAX_FRAME, PacketPool};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What an exit may send.
@@ -43,8 +43,9 @@ pub(crate) struct Exit {
     pub(crate) note: Note<Arc<Exit>>,
     /// Whether its port serves it.
     is_served: AtomicBool,
-    /// The number of the port.
+    /// The number of the port, and where its device was the last time.
     pub(crate) physical: u16,
+    place: AtomicUsize,
     /// The switch, if it is on the lane of the port.
     pub(crate) member: Option<MemberId>,
     pub(crate) share: ExitShare,
@@ -66,6 +67,7 @@ impl Exit {
         let note = Note::new(Arc::clone(agenda));
         Exit {
             physical,
+            place: AtomicUsize::new(0),
             member: wire.member_on(note.lane()),
             inbox: Inbox::new(share.places, Mix::Any, note.lane()),
             share,
@@ -81,11 +83,23 @@ impl Exit {
     pub(crate) fn send(self: &Arc<Exit>, batch: &mut Batch, tags: TagsOut, pool: &mut PacketPool) {
         let unfit = tags::put_on(tags, batch, pool);
         self.counts.lose(Loss::Tag, unfit);
+        if self.note.is_here() && self.has_nothing() && self.largest.is_none() {
+            devices::send_alone((self.physical, &self.place), batch, pool, &self.counts);
+            if batch.is_empty() {
+                return;
+            }
+        }
         if self.inbox.put(batch) {
             self.note.tell(|| Arc::clone(self));
         }
         self.counts.lose(Loss::ExitFull, batch.len());
         batch.recycle(pool);
+    }
+
+    /// Whether nothing of it waits for the port. The lane asks.
+    #[inline]
+    fn has_nothing(&self) -> bool {
+        !self.is_served.load(Ordering::Relaxed) && self.inbox.waiting() == 0
     }
 
     /// Its port serves it from now on; false: it does already.

@@ -36,7 +36,8 @@ use crate::quota::{TimeShare, WHOLE};
 use crate::rate::Rate;
 use crate::routes::{Classify, Routes, Spread};
 use crate::time::{Processor, now_ns};
-use crate::{MemberId, PortFailure};
+use crate::wire::Wire;
+use crate::{MemberId, PortFailure, devices};
 use millrace_dataplane::{Doorbell, Progress, Supplies};
 use millrace_drivers::{PortError, wait_readable};
 use millrace_frames::{Batch, MAX_BATCH, PacketPool, ask_for};
@@ -161,6 +162,7 @@ impl Lane {
         }
         // An exit on the agenda holds the agenda.
         self.exits_told.take(&mut self.told.1);
+        devices::remove_all();
     }
 
     /// One round; whether there was anything to do.
@@ -209,6 +211,7 @@ impl Lane {
             // Not for each request of a switch: there may be thousands of ports.
             let wires = self.members.iter().flatten().flat_map(|member| member.wires());
             self.least_places = wires.map(|wire| wire.places()).min().unwrap_or_default();
+            self.find_sources();
         }
         for (at, member) in self.members.iter_mut().enumerate() {
             let Some(member) = member else { continue };
@@ -221,6 +224,32 @@ impl Lane {
             }
         }
         true
+    }
+
+    /// Finds out which ports of the machine feed a port of a switch themselves: those that are one's as a whole, where a switch that may use all of the
+    /// time has the lane alone ([`devices`]).
+    fn find_sources(&mut self) {
+        let mut present =
+            (0..).zip(&mut self.members).filter_map(|(id, member)| Some((id, member.as_mut()?)));
+        let only = match (present.next(), present.next()) {
+            (Some((id, member)), None) if member.share().largest >= WHOLE => Some((id, member)),
+            _ => None,
+        };
+        devices::set_alone(only.is_some());
+        for physical in &mut self.physicals {
+            physical.feeds.take().into_iter().for_each(|wire| wire.set_source(None));
+        }
+        let Some((id, member)) = only else {
+            self.members.iter_mut().flatten().for_each(|member| member.is_fed = false);
+            return;
+        };
+        for physical in &mut self.physicals {
+            let wire = self.spread.whole(physical.number).filter(|wire| wire.member_here() == Some(id));
+            let is_its_own = |wire: &&Arc<Wire>| member.wires().any(|own| Arc::ptr_eq(own, wire));
+            physical.feeds = wire.filter(is_its_own).cloned();
+            physical.feeds.iter().for_each(|wire| wire.set_source(Some(physical.place)));
+        }
+        member.is_fed = self.physicals.iter().any(|physical| physical.feeds.is_some());
     }
 
     /// Does what was asked of switches, as far as they have time; whether anything was done.
@@ -279,12 +308,13 @@ impl Lane {
         let mut any = false;
         loop {
             let mut more = false;
-            for physical in physicals.iter_mut() {
-                let received_more = physical.receive(received, pool);
-                let may_be_more = received_more.unwrap_or_else(|error| {
-                    note(failures, physical.number, &error);
-                    false
+            for physical in physicals.iter().filter(|physical| physical.feeds.is_none()) {
+                let received_more = devices::with(physical.place, |device| {
+                    let more = device.receive(received, pool);
+                    device.take_failure().iter().for_each(|error| note(failures, physical.number, error));
+                    more
                 });
+                let may_be_more = received_more.unwrap_or(false);
                 // A port that gives nothing waits for packets of the pool: asking again at once would free none.
                 more |= may_be_more && !received.is_empty();
                 if !received.is_empty() {
@@ -301,8 +331,12 @@ impl Lane {
                 break;
             }
         }
+        for wire in physicals.iter().filter_map(|physical| physical.feeds.as_ref()) {
+            wire.look_at_source();
+        }
         if !any || begun == 0 {
             spread.hand_over(pool, |_, _| {});
+            self.wake_fed();
             return any;
         }
         let (collected, now) = (spread.collected() as u64, now_ns());
@@ -313,6 +347,17 @@ impl Lane {
         });
         self.charged_until_ns = now;
         any
+    }
+
+    /// The switch that takes frames from devices itself looks for some.
+    fn wake_fed(&mut self) {
+        let fed = self.physicals.iter().find_map(|physical| physical.feeds.as_ref()?.member_here());
+        if let Some(id) = fed
+            && let Some(member) = member(&self.members, id)
+            && !member.is_paused
+        {
+            self.activate(id);
+        }
     }
 
     /// Has switches go on whose packets have waited for their time.
@@ -385,7 +430,6 @@ impl Lane {
                 self.active.push_back(id);
                 continue;
             }
-            any = true;
             // The memory of the next ones is on its way while this one runs: first their own, then what that points to.
             let at = |at: usize| self.active.get(at).and_then(|next| member(&self.members, *next));
             at(1).into_iter().for_each(ask_for);
@@ -393,8 +437,11 @@ impl Lane {
             let Some(Some(member)) = self.members.get_mut(usize::from(id)) else { continue };
             member.signals.are_taken();
             member.let_time_pass(*now);
-            let cost;
-            (*now, cost) = run_turn(member, &mut self.supplies, &mut self.processor, *now);
+            let turn = run_turn(member, &mut self.supplies, &mut self.processor, *now);
+            // One that looks for packets itself mostly finds none.
+            any |= turn.has_worked || !member.is_fed;
+            let cost = turn.used;
+            *now = turn.ended;
             self.charged_until_ns = *now;
             self.fair.charge(id, cost);
             if member.has_work() && !member.is_paused {
@@ -439,15 +486,14 @@ impl Lane {
         let begun =
             if physicals.iter().any(Physical::has_waiting) && members.len() > 1 { now_ns() } else { 0 };
         for physical in physicals.iter_mut() {
-            if physical.keeps {
-                physical.pair.complete(pool);
-            }
-            if physical.has_waiting() {
-                any |= physical.send(sent, pool).unwrap_or_else(|error| {
-                    note(failures, physical.number, &error);
-                    false
-                });
-            }
+            devices::with(physical.place, |device| {
+                device.complete(pool);
+                if physical.has_waiting() {
+                    any |= physical.send(device, sent, pool);
+                }
+                device.flush();
+                device.take_failure().iter().for_each(|error| note(failures, physical.number, error));
+            });
         }
         if !sent.is_empty() && begun > 0 {
             let (now, frames) = (now_ns(), sent.iter().map(|(_, frames)| *frames as u64).sum::<u64>());
@@ -472,11 +518,12 @@ impl Lane {
 
     fn wait(&self) {
         let mut descriptors: Vec<RawFd> = vec![self.doorbell.poll_fd()];
-        for physical in self.physicals.iter().filter(|physical| !physical.has_ended) {
-            match physical.pair.poll_fd() {
-                Some(fd) => descriptors.push(fd),
+        for physical in &self.physicals {
+            match devices::with(physical.place, |device| device.waits_by()).flatten() {
+                Some(Some(fd)) => descriptors.push(fd),
                 // A port without a descriptor never makes its lane wait.
-                None => return,
+                Some(None) => return,
+                None => {}
             }
         }
         let due =
@@ -544,14 +591,19 @@ fn note(failures: &mut Vec<PortFailure>, port: u16, error: &PortError) {
     }
 }
 
-/// Runs a switch until its time is used up or nothing waits for it; gives the time then, and what it has used.
-fn run_turn(
-    member: &mut Member,
-    supplies: &mut Supplies,
-    processor: &mut Processor,
-    begun: u64,
-) -> (u64, u64) {
-    let (mut now, mut used) = (begun, 0);
+/// How a turn of a switch ended.
+struct TurnOf {
+    /// The time then.
+    ended: u64,
+    /// The time that it has used.
+    used: u64,
+    /// Whether there was anything to do.
+    has_worked: bool,
+}
+
+/// Runs a switch until its time is used up or nothing waits for it.
+fn run_turn(member: &mut Member, supplies: &mut Supplies, processor: &mut Processor, begun: u64) -> TurnOf {
+    let (mut now, mut used, mut has_worked) = (begun, 0, false);
     member.is_paused = false;
     member.deficit_ns = (member.deficit_ns + member.quantum_ns).min(member.quantum_ns);
     while member.deficit_ns > 0 {
@@ -559,7 +611,10 @@ fn run_turn(
         processor.begin(now);
         for _ in 0..STEPS {
             goes_on = match member.step(supplies) {
-                Progress::Busy => member.has_work(),
+                Progress::Busy => {
+                    has_worked = true;
+                    member.has_work()
+                }
                 Progress::Idle => false,
                 Progress::Paused => {
                     member.is_paused = true;
@@ -575,9 +630,9 @@ fn run_turn(
         let cost = processor.charge(now.saturating_sub(then), now);
         member.use_time(cost, now);
         used += cost;
-        if !goes_on {
+        if !goes_on || member.is_fed {
             break;
         }
     }
-    (now, used)
+    TurnOf { ended: now, used, has_worked }
 }

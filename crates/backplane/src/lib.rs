@@ -25,6 +25,7 @@ mod agenda;
 mod backplane;
 mod commands;
 mod counts;
+mod devices;
 mod exit;
 mod fair;
 mod inbox;

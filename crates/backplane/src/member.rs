@@ -36,6 +36,8 @@ pub(crate) struct Member {
     pub(super) is_active: bool,
     /// It takes no packets now.
     pub(super) is_paused: bool,
+    /// It takes frames from devices itself, so its turns are short: what it sends is to leave.
+    pub(super) is_fed: bool,
     /// When packets that wait in it may go on, as the lane's timers have it.
     pub(super) due_ns: Option<u64>,
 }
@@ -88,6 +90,7 @@ impl Member {
             is_called: false,
             is_active: false,
             is_paused: false,
+            is_fed: false,
             due_ns: None,
         };
         wires.into_iter().for_each(|wire| member.add_wire(wire));

@@ -96,6 +96,12 @@ impl Spread {
         Spread { routes, classify, shares, collected: 0, bytes: 0, others: Vec::with_capacity(MAX_BATCH) }
     }
 
+    /// The wire that all frames of a port of the machine go to as they are.
+    pub(crate) fn whole(&self, physical: u16) -> Option<&Arc<Wire>> {
+        let hit = self.routes.classifier.whole(physical).filter(|hit| hit.tag == TagAction::Keep)?;
+        Some(&self.routes.wires[hit.port as usize])
+    }
+
     /// How many wires get something.
     pub(crate) fn touched(&self) -> usize {
         self.shares.touched.len()

@@ -2,6 +2,7 @@
 
 use crate::MemberId;
 use crate::counts::{Counts, Loss};
+use crate::devices::{self, Place};
 use crate::exit::Exit;
 use crate::inbox::{Inbox, Mix};
 use crate::link::Link;
@@ -13,7 +14,7 @@ use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSourc
 use millrace_frames::{Batch, Packet, PacketPool};
 use std::fmt;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Somebody on the machine who takes what a port of a switch sends, such as its controller.
@@ -55,6 +56,8 @@ pub struct Wire {
     is_up: AtomicBool,
     /// Where what it sends goes from now on, until its lane has taken note of that.
     next_outlet: Mutex<Option<Outlet>>,
+    /// The place of the device that it takes frames from itself ([`crate::devices`]), and one more; 0: there is none. The lane changes it.
+    source: AtomicUsize,
 }
 
 impl Wire {
@@ -74,6 +77,7 @@ impl Wire {
             has_late: AtomicBool::new(false),
             is_up: AtomicBool::new(false),
             next_outlet: Mutex::default(),
+            source: AtomicUsize::new(0),
             signals,
         }
     }
@@ -184,6 +188,31 @@ impl Wire {
         self.counts.lose(Loss::NoPacket, 1);
     }
 
+    /// It takes frames from this device itself from now on, or from none.
+    pub(crate) fn set_source(&self, device: Option<Place>) {
+        self.source.store(device.map_or(0, |place| place + 1), Ordering::Relaxed);
+    }
+
+    /// Its device may have frames for it.
+    #[inline]
+    pub(crate) fn look_at_source(&self) {
+        self.signals.set(self.bit());
+    }
+
+    /// Adds frames of its device to a batch, as far as the quota of the switch allows; whether there may be more. There are none while packets wait
+    /// in the inbox: all packets of a batch are of one memory.
+    #[inline]
+    fn take_from_source(&self, batch: &mut Batch, pool: &mut PacketPool) -> bool {
+        let Some(place) = self.source.load(Ordering::Relaxed).checked_sub(1) else { return false };
+        batch.make_room();
+        let more = devices::with(place, |device| device.receive(batch, pool)).unwrap_or(false);
+        self.signals.admission.admit(self.port, batch, &self.counts, pool);
+        if more {
+            self.signals.set(self.bit());
+        }
+        more
+    }
+
     /// Lets packets go on whose time has come.
     pub(crate) fn let_time_pass(&self, now_ns: u64) {
         if self.has_late.load(Ordering::Acquire) && self.inbox.let_time_pass(now_ns) {
@@ -283,9 +312,12 @@ impl WirePort {
 
 impl QueuePair for WirePort {
     #[inline]
-    fn receive(&mut self, batch: &mut Batch, _: &mut PacketPool) -> Result<Received, PortError> {
+    fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         let before = batch.len();
-        let more = self.wire.take(batch);
+        let mut more = self.wire.take(batch);
+        if batch.is_empty() {
+            more |= self.wire.take_from_source(batch, pool);
+        }
         self.look();
         let came = &batch.packets()[before..];
         self.counted[0] += came.len() as u64;

@@ -65,6 +65,11 @@ pub trait Around: Send {
         self.inner().is_link_down()
     }
 
+    /// [`QueuePair::takes_length`].
+    fn takes_length(&self, length: usize) -> bool {
+        self.inner().takes_length(length)
+    }
+
     /// [`QueuePair::poll_fd`].
     fn poll_fd(&self) -> Option<RawFd> {
         self.inner().poll_fd()
@@ -122,6 +127,10 @@ impl<A: Around + 'static> QueuePair for A {
     #[inline]
     fn is_link_down(&self) -> bool {
         Around::is_link_down(self)
+    }
+
+    fn takes_length(&self, length: usize) -> bool {
+        Around::takes_length(self, length)
     }
 
     fn poll_fd(&self) -> Option<RawFd> {

@@ -62,6 +62,11 @@ pub trait QueuePair: Any + Send {
         false
     }
 
+    /// Whether the link takes frames of this length, as far as is known: others are refused however long they wait.
+    fn takes_length(&self, _length: usize) -> bool {
+        true
+    }
+
     /// A descriptor that polls readable when frames have arrived, for a worker with nothing to do; `None` for a port
     /// that never makes its worker wait.
     fn poll_fd(&self) -> Option<RawFd>;

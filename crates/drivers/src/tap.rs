@@ -140,6 +140,8 @@ impl TapQueue {
     }
 }
 
+/// The shortest frame that the kernel takes.
+const ETHERNET_HEADER: usize = 14;
 /// The offload header of a frame that is whole.
 const NOTHING_LEFT: &[u8] = &[0; HEADER_LEN];
 
@@ -222,6 +224,10 @@ impl QueuePair for TapQueue {
 
     fn flush(&mut self) -> Result<(), PortError> {
         Ok(())
+    }
+
+    fn takes_length(&self, length: usize) -> bool {
+        length >= ETHERNET_HEADER
     }
 
     fn poll_fd(&self) -> Option<RawFd> {

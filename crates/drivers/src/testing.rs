@@ -107,6 +107,7 @@ pub(crate) fn frames_that_the_link_does_not_take_are_refused(open: Open<'_>) {
     assert_eq!(receive(&mut *b, &mut pool, 2), [frame(1, 1518), frame(3, 64)]);
     let statistics = a.statistics();
     assert_eq!((statistics.tx_packets, statistics.tx_refused, statistics.tx_kinds.frames()), (2, 2, 2));
+    assert_eq!([13, 14, 1518, 1519].map(|length| a.takes_length(length)), [false, true, true, false]);
 }
 
 /// The longest frames of an MTU pass.

@@ -4,6 +4,7 @@ use crate::clients::{self, Client, Clients};
 use crate::doing::Preparing;
 use crate::failure::Failure;
 use crate::installed::Installed;
+use crate::links::Watched;
 use crate::physical::{OpenPorts, Physical};
 use crate::published::{self, Published};
 use crate::remote::Remote;
@@ -52,6 +53,8 @@ pub(crate) struct Running {
     pub(crate) file: DeviceFile,
     pub(crate) backplane: Arc<Backplane>,
     pub(crate) physical: BTreeMap<String, Physical>,
+    /// Their links.
+    pub(crate) links: Watched,
     pub(crate) installed: BTreeMap<String, Installed>,
     pub(crate) server: Option<SharedServer>,
     pub(crate) clients: Arc<Clients>,
@@ -103,6 +106,7 @@ impl Device {
         };
         let mut running = Running {
             file: empty,
+            links: Watched::start(&backplane)?,
             backplane,
             clients: Arc::clone(&clients),
             // Lookups are counted for whoever can read the counts.

@@ -132,7 +132,10 @@ impl Running {
                 self.note(change)?;
                 self.set_routes()?;
                 return match self.physical.remove(name) {
-                    Some(physical) => physical.detach(&self.backplane),
+                    Some(physical) => {
+                        self.links.remove(physical.number);
+                        physical.detach(&self.backplane)
+                    }
                     None => Ok(()),
                 };
             }
@@ -141,6 +144,7 @@ impl Running {
                 let taken: Vec<u16> = self.physical.values().map(|physical| physical.number).collect();
                 let number = (0..).find(|number| !taken.contains(number)).unwrap_or(u16::MAX);
                 self.physical.insert(port.name.clone(), Physical::attach(&self.backplane, number, pairs)?);
+                self.links.add(number, port);
             }
             Change::AddSwitch(model) => {
                 let prepared =

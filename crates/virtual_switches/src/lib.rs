@@ -30,6 +30,7 @@ mod device;
 mod doing;
 mod failure;
 mod installed;
+mod links;
 mod physical;
 mod places;
 mod probation;

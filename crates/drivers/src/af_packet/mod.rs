@@ -27,6 +27,7 @@ use millrace_frames::{Batch, Packet, PacketPool};
 use ring::{Arrival, Refused, RingSocket};
 use std::cell::Cell;
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -289,6 +290,11 @@ impl PacketQueue {
     }
 }
 
+/// Lengths of frames that a link takes.
+fn lengths(max_send: usize) -> RangeInclusive<usize> {
+    ETHERNET_HEADER..=max_send
+}
+
 /// Longest frame that a link of this MTU takes from a ring.
 fn max_send(mtu: usize, ring: &RingSocket) -> usize {
     (mtu + ETHERNET_HEADER + VLAN_TAG).min(ring.max_send())
@@ -372,7 +378,7 @@ impl QueuePair for PacketQueue {
         let is_up = !self.is_link_down();
         let before = batch.len();
         batch.recycle_if(pool, |packet| {
-            let fits = is_up && (ETHERNET_HEADER..=self.max_send).contains(&packet.len());
+            let fits = is_up && lengths(self.max_send).contains(&packet.len());
             let mut sent = fits && self.ring.enqueue(packet.data());
             if fits && !sent && result.is_ok() {
                 // The ring is full: the kernel frees slots while it sends.
@@ -416,6 +422,10 @@ impl QueuePair for PacketQueue {
 
     fn is_link_down(&self) -> bool {
         self.down_at.is_some()
+    }
+
+    fn takes_length(&self, length: usize) -> bool {
+        lengths(self.max_send).contains(&length)
     }
 
     fn poll_fd(&self) -> Option<RawFd> {

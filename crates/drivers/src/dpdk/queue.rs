@@ -12,7 +12,7 @@ use crate::port::{
     PortError, PortStatistics, QueuePair, Received, TakingTimes, TimeSource, Transmitted, deliver,
 };
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
@@ -171,7 +171,8 @@ impl DpdkQueue {
     fn transmit_in_place(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Option<usize> {
         let DpdkQueue { piece, pieces, frames, marks, longest, statistics, .. } = self;
         let piece = Self::piece_of(piece, pieces, batch.packets().first()?.data().as_ptr())?;
-        let fits = |packet: &Packet| (ETHERNET_HEADER..=*longest).contains(&packet.len());
+        let lengths = lengths(*longest);
+        let fits = |packet: &Packet| lengths.contains(&packet.len());
         if !batch.packets().iter().all(|packet| fits(packet) && piece.lends(packet)) {
             return None;
         }
@@ -250,7 +251,7 @@ impl DpdkQueue {
     /// Makes an mbuf of a packet.
     #[inline]
     fn hand_on(&self, packet: Packet, frame: &mut Frame) -> Handed {
-        if !(ETHERNET_HEADER..=self.longest).contains(&packet.len()) {
+        if !self.takes_length(packet.len()) {
             return Handed::Refused(packet);
         }
         let data = packet.data().as_ptr();
@@ -392,6 +393,10 @@ impl QueuePair for DpdkQueue {
         self.is_down
     }
 
+    fn takes_length(&self, length: usize) -> bool {
+        lengths(self.longest).contains(&length)
+    }
+
     fn poll_fd(&self) -> Option<RawFd> {
         None
     }
@@ -426,4 +431,9 @@ impl Drop for DpdkQueue {
             self.port.give_back(Arc::clone(&self.piece), slots);
         }
     }
+}
+
+/// Lengths of frames that a link takes whose longest is this.
+fn lengths(longest: usize) -> RangeInclusive<usize> {
+    ETHERNET_HEADER..=longest
 }

@@ -235,8 +235,10 @@ fn headers_are_pushed_before_frames_that_lie_in_mbufs() {
     for length in [13, 1519] {
         batch.add(&mut pool).unwrap().set_frame(&vec![1; length]).unwrap();
         assert_eq!(port.transmit(&mut batch, &mut pool).unwrap().refused, 1);
+        assert!(!port.takes_length(length));
         batch.recycle(&mut pool);
     }
+    assert!(port.takes_length(14) && port.takes_length(1518));
     assert_all_back(&mut port);
 }
 

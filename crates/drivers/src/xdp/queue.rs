@@ -9,6 +9,7 @@ use crate::port::{PortError, PortStatistics, QueuePair, Received, TakingTimes, T
 use crate::wait::Seldom;
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
@@ -87,18 +88,17 @@ impl XdpQueue {
         self.channels.first().is_some_and(|channel| channel.unsent)
     }
 
-    /// Whether the link takes a frame of so many bytes, and the memory has room for it.
+    /// Lengths of frames that the link takes, and the memory has room for.
     #[inline]
-    fn fits(&self, length: usize) -> bool {
-        let longest = self.interface.longest().min(self.part.piece.longest_frame());
-        !self.interface.is_down() && (ETHERNET_HEADER..=longest).contains(&length)
+    fn lengths(&self) -> RangeInclusive<usize> {
+        ETHERNET_HEADER..=self.interface.longest().min(self.part.piece.longest_frame())
     }
 
     /// Hands on one packet; gives it back if it is refused.
     #[inline]
     fn send(&mut self, packet: Packet, pool: &mut PacketPool) -> Result<(), (Packet, Option<PortError>)> {
         let (kind, length) = (Kind::of(packet.data()), packet.len());
-        if !self.fits(length) {
+        if self.interface.is_down() || !self.lengths().contains(&length) {
             return Err((packet, None));
         }
         let Some(channel) = self.channels.first_mut() else { return Err((packet, None)) };
@@ -160,8 +160,8 @@ impl QueuePair for XdpQueue {
         let mut result = self.interface.follow();
         let before = batch.len();
         if result.is_ok() && before > 0 && !self.interface.is_down() {
-            let XdpQueue { interface, channels, part, statistics, .. } = self;
-            let lengths = ETHERNET_HEADER..=interface.longest().min(part.piece.longest_frame());
+            let lengths = self.lengths();
+            let XdpQueue { channels, part, statistics, .. } = self;
             if let Some(channel) = channels.first_mut()
                 && channel.send_all(batch, part, lengths, statistics)
             {
@@ -206,6 +206,10 @@ impl QueuePair for XdpQueue {
 
     fn is_link_down(&self) -> bool {
         self.interface.is_down()
+    }
+
+    fn takes_length(&self, length: usize) -> bool {
+        self.lengths().contains(&length)
     }
 
     fn poll_fd(&self) -> Option<RawFd> {

@@ -1,6 +1,9 @@
 //! A device with switches that send what comes in by port 0 out by port 1, what comes in by 1 out by 0, and so on in pairs; frames
 //! come and go in memory.
 
+mod links;
+mod sources;
+
 use millrace_backplane::{
     ALL_LOST, Backplane, Emulation, ExitShare, ExitTo, Host, Loss, MemberHandle, MemberSetting, Route,
     Setting, SetupError, TimeShare, Traffic, WHOLE, Wire,
