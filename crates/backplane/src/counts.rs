@@ -1,6 +1,7 @@
 //! What becomes of packets between a port of the machine and a switch, counted for each switch.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use millrace_frames::{Batch, MAX_BATCH, PacketPool};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Why a packet of a switch went nowhere outside of it. What the switch itself drops has reasons of its own
 /// ([`millrace_dataplane::DropReason`]).
@@ -52,10 +53,24 @@ impl Loss {
 
 /// The counts of a switch, read by any thread.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 pub struct Counts {
-    losses: [AtomicU64; Loss::ALL.len()],
     /// Nanoseconds of its worker that it has used.
     used_ns: AtomicU64,
+    /// Packets in its inboxes and exits that its lane has put there and takes from there; it alone changes this.
+    held: AtomicUsize,
+    /// The others in its inboxes and exits.
+    held_elsewhere: AtomicUsize,
+    losses: [AtomicU64; Loss::ALL.len()],
+}
+
+/// Who puts packets into an inbox or takes them out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hand {
+    /// The lane of the inbox, what it has put in itself.
+    Lane,
+    /// Any thread.
+    Any,
 }
 
 impl Counts {
@@ -64,6 +79,43 @@ impl Counts {
         if packets > 0 {
             self.losses[reason as usize].fetch_add(packets as u64, Ordering::Relaxed);
         }
+    }
+
+    /// So many packets more wait for the switch, or in its exits.
+    #[inline]
+    pub(crate) fn hold(&self, packets: usize, hand: Hand) {
+        match hand {
+            Hand::Lane => {
+                self.held.store(self.held.load(Ordering::Relaxed).wrapping_add(packets), Ordering::Relaxed)
+            }
+            Hand::Any => _ = self.held_elsewhere.fetch_add(packets, Ordering::Relaxed),
+        }
+    }
+
+    /// So many packets fewer wait.
+    #[inline]
+    pub(crate) fn let_go(&self, packets: usize, hand: Hand) {
+        self.hold(packets.wrapping_neg(), hand);
+    }
+
+    /// Packets that wait for the switch or in its exits.
+    #[inline]
+    fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed).wrapping_add(self.held_elsewhere.load(Ordering::Relaxed))
+    }
+
+    /// Gives those packets of a batch back, the last ones, that are more than the switch may have wait; how many.
+    ///
+    /// It may have as many wait as packets are left, and a batch. So one that keeps all it can get has half of them, two have a third each and leave one, and whoever
+    /// needs only some always finds some (Choudhury, Hahne 1998: dynamic queue length thresholds).
+    #[inline]
+    pub(crate) fn cut(&self, batch: &mut Batch, pool: &mut PacketPool) -> usize {
+        let (held, before) = (self.held(), batch.len());
+        let room = pool.available_of(held + before).max(MAX_BATCH).saturating_sub(held);
+        while batch.len() > room {
+            batch.give_last_back(pool);
+        }
+        before - batch.len()
     }
 
     pub(crate) fn set_used_ns(&self, used_ns: u64) {

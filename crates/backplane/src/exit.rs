@@ -65,11 +65,13 @@ impl Exit {
             .largest
             .map(|bits| Rate::new(bits / 8, (bits / 8 / 1_000).max(2 * MAX_FRAME as u64), time::now_ns()));
         let note = Note::new(Arc::clone(agenda));
+        let member = wire.member_on(note.lane());
+        let of_switch = (Arc::clone(&wire.counts), member.is_some());
         Exit {
             physical,
             place: AtomicUsize::new(0),
-            member: wire.member_on(note.lane()),
-            inbox: Inbox::new(share.places, Mix::Any, note.lane()),
+            member,
+            inbox: Inbox::new(share.places, Mix::Any, note.lane(), of_switch),
             share,
             largest: largest.map(Mutex::new),
             counts: Arc::clone(&wire.counts),
@@ -89,10 +91,11 @@ impl Exit {
                 return;
             }
         }
+        let cut = self.counts.cut(batch, pool);
         if self.inbox.put(batch) {
             self.note.tell(|| Arc::clone(self));
         }
-        self.counts.lose(Loss::ExitFull, batch.len());
+        self.counts.lose(Loss::ExitFull, cut + batch.len());
         batch.recycle(pool);
     }
 

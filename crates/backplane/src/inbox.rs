@@ -8,6 +8,7 @@
 //! What the lane puts in itself goes into a queue of its own ([`crate::own`]), what other threads put in into one with a lock, which is held
 //! for a batch and not for a packet. The packets of one sender stay in their order, as that is one thread as long as it lives.
 
+use crate::counts::{Counts, Hand};
 use crate::own::{LaneKey, OwnQueue};
 use millrace_frames::{Batch, Packet};
 use std::collections::VecDeque;
@@ -134,6 +135,9 @@ pub(crate) struct Inbox {
     others_next: AtomicBool,
     mix: Mix,
     own: OwnQueue,
+    /// The switch whose packets these are, and whether the lane is that of the switch.
+    counts: Arc<Counts>,
+    hand: Hand,
     others: Box<Mutex<Others>>,
 }
 
@@ -146,8 +150,13 @@ struct Others {
 }
 
 impl Inbox {
-    /// An empty one that holds so many packets at most, of that lane.
-    pub(crate) fn new(limit: usize, mix: Mix, lane: &Arc<LaneKey>) -> Inbox {
+    /// An empty one that holds so many packets at most, of that lane; whose packets they are, and whether that switch is on the lane.
+    pub(crate) fn new(
+        limit: usize,
+        mix: Mix,
+        lane: &Arc<LaneKey>,
+        (counts, is_on_lane): (Arc<Counts>, bool),
+    ) -> Inbox {
         Inbox {
             own_waiting: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
@@ -155,6 +164,8 @@ impl Inbox {
             others_next: AtomicBool::new(false),
             mix,
             own: OwnQueue::new(lane),
+            counts,
+            hand: if is_on_lane { Hand::Lane } else { Hand::Any },
             others: Box::default(),
         }
     }
@@ -196,6 +207,7 @@ impl Inbox {
             let room = self.room(before + self.waiting.load(Ordering::Relaxed) as usize);
             put(queue, batch, room, self.mix);
             self.own_waiting.store(count(queue.len()), Ordering::Release);
+            self.counts.hold(queue.len() - before, self.hand);
             before == 0 && queue.len() > 0
         });
         own.unwrap_or_else(|| self.put_from_elsewhere(batch))
@@ -207,6 +219,7 @@ impl Inbox {
         let room = self.room(before + late.len() + self.own_waiting.load(Ordering::Relaxed) as usize);
         put(ready, batch, room, self.mix);
         self.waiting.store(count(ready.len()), Ordering::Release);
+        self.counts.hold(ready.len() - before, Hand::Any);
         before == 0 && ready.len() > 0
     }
 
@@ -215,6 +228,7 @@ impl Inbox {
         let Others { ready, late } = &mut *self.others();
         let mut earliest = late.back().map_or(0, |(due, _)| *due);
         let room = self.room(ready.len() + late.len() + self.own_waiting.load(Ordering::Relaxed) as usize);
+        self.counts.hold(room.min(batch.len()), Hand::Any);
         for packet in batch.drain_first(room) {
             earliest = earliest.max(due_ns(&packet));
             late.push_back((earliest, packet));
@@ -246,14 +260,18 @@ impl Inbox {
             // Who put the batch in has the memory of this one for the next.
             into.make_room();
             let ready = &mut self.others().ready;
+            let before = ready.len();
             ready.take(into, self.mix);
             self.waiting.store(count(ready.len()), Ordering::Release);
+            self.counts.let_go(before - ready.len(), Hand::Any);
         } else if self.own_waiting.load(Ordering::Relaxed) > 0 {
             self.others_next.store(true, Ordering::Relaxed);
             into.rest();
             self.own.with(|queue| {
+                let before = queue.len();
                 queue.take(into, self.mix);
                 self.own_waiting.store(count(queue.len()), Ordering::Release);
+                self.counts.let_go(before - queue.len(), self.hand);
             });
         }
         self.waiting() > 0
@@ -271,7 +289,18 @@ impl Inbox {
         let Others { ready, late } = std::mem::take(&mut *self.others());
         self.own_waiting.store(0, Ordering::Release);
         self.waiting.store(0, Ordering::Release);
+        self.counts.let_go(own, self.hand);
+        self.counts.let_go(ready.len() + late.len(), Hand::Any);
         own + ready.len() + late.len()
+    }
+}
+
+impl Drop for Inbox {
+    /// What waits goes with it. It may end on any thread; what the lane has put in counts as what others have then, so that the sum is right.
+    fn drop(&mut self) {
+        let own = *self.own_waiting.get_mut() as usize;
+        let Others { ready, late } = self.others.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.counts.let_go(own + ready.len() + late.len(), Hand::Any);
     }
 }
 
@@ -312,9 +341,9 @@ mod tests {
     /// Tests an inbox that holds so many as another thread fills it, and as its lane does.
     fn with_both(limit: usize, test: impl Fn(Inbox)) {
         let lane = LaneKey::new();
-        test(Inbox::new(limit, Mix::Alike, &lane));
+        test(Inbox::new(limit, Mix::Alike, &lane, (Arc::default(), true)));
         lane.enter();
-        test(Inbox::new(limit, Mix::Alike, &lane));
+        test(Inbox::new(limit, Mix::Alike, &lane, (Arc::default(), true)));
         LaneKey::leave();
     }
 
@@ -396,7 +425,7 @@ mod tests {
     #[test]
     fn the_lane_and_others_share_the_room_and_are_served_in_turn() {
         let lane = LaneKey::new();
-        let inbox = Inbox::new(100, Mix::Alike, &lane);
+        let inbox = Inbox::new(100, Mix::Alike, &lane, (Arc::default(), true));
         let mut pool = PacketPool::new(256);
         let [mut first, mut second] = [0..40, 40..80].map(|numbers| batch(&mut pool, numbers, 0));
         // Two batches: they have taken different numbers of links.
@@ -434,7 +463,7 @@ mod tests {
     #[test]
     fn late_packets_wait_for_their_time_in_order() {
         let mut pool = PacketPool::new(64);
-        let inbox = Inbox::new(4, Mix::Alike, &LaneKey::new());
+        let inbox = Inbox::new(4, Mix::Alike, &LaneKey::new(), (Arc::default(), true));
         let mut late = batch(&mut pool, 0..6, 0);
         inbox.put_late(&mut late, |packet| 100 + 10 * u64::from(packet.data()[0]));
         assert_eq!((numbers(&late), inbox.waiting(), inbox.due_ns()), (vec![4, 5], 0, Some(100)));

@@ -302,6 +302,8 @@ impl Lane {
         let waiting = |id: &MemberId| member(members, *id).map_or(0, |member| member.waiting().min(BURST));
         let waiting: usize = active.iter().map(waiting).sum();
         let most = MAX_COLLECTED.min((pool.limit() / 4).max(LEAST_COLLECTED));
+        // What is collected is left to nobody: no more than half of what there is, as switches may have as much wait as is left (`Counts::cut`).
+        let most = most.min(pool.available_of(2 * most) / 2);
         let most = most.saturating_sub(waiting).max(MAX_BATCH);
         // Nobody is to be told from others where there is one switch.
         let begun = if members.len() > 1 { now_ns() } else { 0 };

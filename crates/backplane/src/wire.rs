@@ -72,7 +72,7 @@ impl Wire {
             member,
             bit: signals.give_bit().trailing_zeros() as u8,
             is_changed: AtomicBool::new(false),
-            inbox: Inbox::new(places, Mix::Alike, signals.lane()),
+            inbox: Inbox::new(places, Mix::Alike, signals.lane(), (Arc::clone(&counts), true)),
             counts,
             has_late: AtomicBool::new(false),
             is_up: AtomicBool::new(false),
@@ -135,10 +135,11 @@ impl Wire {
     #[inline]
     pub(crate) fn deliver(&self, batch: &mut Batch, pool: &mut PacketPool) {
         self.signals.admission.admit(self.port, batch, &self.counts, pool);
+        let cut = self.counts.cut(batch, pool);
         if self.inbox.put(batch) {
             self.tell();
         }
-        self.counts.lose(Loss::InboxFull, batch.len());
+        self.counts.lose(Loss::InboxFull, cut + batch.len());
         batch.recycle(pool);
     }
 
@@ -150,10 +151,11 @@ impl Wire {
         pool: &mut PacketPool,
     ) {
         self.signals.admission.admit(self.port, batch, &self.counts, pool);
+        let cut = self.counts.cut(batch, pool);
         self.inbox.put_late(batch, due_ns);
         self.has_late.store(true, Ordering::Release);
         self.signals.tell_late(self.member);
-        self.counts.lose(Loss::InboxFull, batch.len());
+        self.counts.lose(Loss::InboxFull, cut + batch.len());
         batch.recycle(pool);
     }
 

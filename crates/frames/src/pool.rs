@@ -78,6 +78,13 @@ impl PacketPool {
         self.slots.available()
     }
 
+    /// Packets that can be taken now, or fewer, but not fewer than wanted if there are so many. It costs no look at those that other threads have given
+    /// back, if it need not.
+    #[inline]
+    pub fn available_of(&mut self, wanted: usize) -> usize {
+        self.slots.available_of(wanted)
+    }
+
     /// Most packets, in use and waiting together.
     pub fn limit(&self) -> usize {
         self.slots.limit()

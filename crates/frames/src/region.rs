@@ -292,7 +292,21 @@ impl Slots {
 
     /// How many can be taken now.
     pub(crate) fn available(&self) -> usize {
-        self.free.len() + self.limit - self.made + self.region.shared.returned.count()
+        self.at_hand() + self.region.shared.returned.count()
+    }
+
+    /// How many can be taken now, or fewer, but not fewer than wanted if there are so many: those that were returned are looked at only then.
+    #[inline]
+    pub(crate) fn available_of(&mut self, wanted: usize) -> usize {
+        if self.at_hand() < wanted {
+            self.take_returned();
+        }
+        self.at_hand()
+    }
+
+    #[inline]
+    fn at_hand(&self) -> usize {
+        self.free.len() + self.limit - self.made
     }
 
     /// Whether none can be taken now.
@@ -310,13 +324,20 @@ impl Slots {
         &self.region
     }
 
-    /// A slot that was returned, or one that was never used.
+    /// Takes the slots over that were returned.
     #[cold]
-    fn make(&mut self) -> Option<Slot> {
+    fn take_returned(&mut self) {
         let region = &self.region;
         // SAFETY: who returns a slot forgets it, and a number comes off the list once.
         self.free
             .extend(region.shared.returned.take_all(NONE).map(|number| unsafe { region.of_number(number) }));
+    }
+
+    /// A slot that was returned, or one that was never used.
+    #[cold]
+    fn make(&mut self) -> Option<Slot> {
+        self.take_returned();
+        let region = &self.region;
         self.free.pop().or_else(|| {
             let number = self.made;
             (number < self.limit).then(|| {
@@ -667,6 +688,8 @@ mod tests {
         own.put_all(some.into_iter().chain(more).flatten());
         // The two of the region without a pool were its last.
         assert_eq!((own.available(), others.available(), freed.load(Ordering::SeqCst)), (1, 4, 1));
+        // Its pool takes them over when somebody wants to know of one.
+        assert_eq!((others.available_of(0), others.available_of(1), others.available()), (0, 4, 4));
         let mut again: Vec<Slot> = std::iter::from_fn(|| others.take()).collect();
         again.sort_by_key(Slot::offset);
         assert!(again.iter().enumerate().all(|(at, slot)| slot.offset() == at * SMALL.size), "each once");

@@ -1,6 +1,7 @@
 //! A device with switches that send what comes in by port 0 out by port 1, what comes in by 1 out by 0, and so on in pairs; frames
 //! come and go in memory.
 
+mod hoards;
 mod links;
 mod sources;
 
