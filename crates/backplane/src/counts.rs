@@ -106,8 +106,8 @@ impl Counts {
 
     /// Gives those packets of a batch back, the last ones, that are more than the switch may have wait; how many.
     ///
-    /// It may have as many wait as packets are left, and a batch. So one that keeps all it can get has half of them, two have a third each and leave one, and whoever
-    /// needs only some always finds some (Choudhury, Hahne 1998: dynamic queue length thresholds).
+    /// It may have as many wait as packets are left, and a batch. So one that keeps all it can get has half of them, two have a third each and leave
+    /// one, and whoever needs only some always finds some (Choudhury, Hahne 1998: dynamic queue length thresholds).
     #[inline]
     pub(crate) fn cut(&self, batch: &mut Batch, pool: &mut PacketPool) -> usize {
         let (held, before) = (self.held(), batch.len());

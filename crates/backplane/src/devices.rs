@@ -1,9 +1,10 @@
-//! The devices of a lane's ports of the machine, where the switch that is alone on the lane reaches them itself.
+//! The devices of a lane's ports of the machine, where its switches reach them.
 //!
-//! Between a port of the machine and a switch are queues, so that many switches share the port and each waits for its turn only. A switch that has its
-//! lane alone shares neither: it takes packets from the device of a port that is its own as a whole, and hands packets to the device of any port that
-//! nothing waits for ([`Exit::send`](crate::exit::Exit::send)). All else goes by the queues as always, also what a device has no room for. So a lane may
-//! change between both at any time, and no packet overtakes another one of its exit.
+//! Packets of a switch wait for a port of the machine in an exit, so that many switches share the port as they should. Where nothing waits for it there is
+//! nobody to share with: the switch hands its packets to the device itself ([`Exit::send`](crate::exit::Exit::send)), and what the device has no room for
+//! waits in the exit. From then on all packets do, until none is left; so no packet overtakes another one of its exit.
+//!
+//! A switch that has its lane alone takes frames from the device of a port that is its own as a whole, too: nobody's frames have to be told apart.
 //!
 //! A device is in a variable of its lane's thread, as queues are ([`crate::own`]); nobody else reaches it.
 
@@ -15,14 +16,8 @@ use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 thread_local! {
-    static DEVICES: RefCell<Devices> = const { RefCell::new(Devices { is_alone: false, places: Vec::new() }) };
-}
-
-/// Those of the lane that is this thread.
-struct Devices {
-    /// Whether one switch has the lane alone.
-    is_alone: bool,
-    places: Vec<Option<Device>>,
+    /// Those of the lane that is this thread.
+    static DEVICES: RefCell<Vec<Option<Device>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The place of a device in its lane.
@@ -153,7 +148,7 @@ pub(crate) fn add(number: u16, pair: Box<dyn QueuePair>) -> Place {
         has_waiting: false,
         is_to_flush: false,
     };
-    DEVICES.with_borrow_mut(|Devices { places, .. }| {
+    DEVICES.with_borrow_mut(|places| {
         let free = places.iter().position(Option::is_none).unwrap_or(places.len());
         if free == places.len() {
             places.push(None);
@@ -165,40 +160,32 @@ pub(crate) fn add(number: u16, pair: Box<dyn QueuePair>) -> Place {
 
 /// The device of that place goes.
 pub(crate) fn remove(place: Place) -> Option<Box<dyn QueuePair>> {
-    let device = DEVICES.with_borrow_mut(|devices| devices.places.get_mut(place)?.take());
+    let device = DEVICES.with_borrow_mut(|devices| devices.get_mut(place)?.take());
     device.map(|device| device.pair)
 }
 
 /// All devices go: the lane ends.
 pub(crate) fn remove_all() {
-    let devices = DEVICES.with_borrow_mut(|devices| std::mem::take(&mut devices.places));
+    let devices = DEVICES.take();
     drop(devices);
 }
 
 /// Does something with a device; none: there is none. `work` reaches no other device.
 #[inline]
 pub(crate) fn with<R>(place: Place, work: impl FnOnce(&mut Device) -> R) -> Option<R> {
-    DEVICES.with_borrow_mut(|devices| devices.places.get_mut(place)?.as_mut().map(work))
+    DEVICES.with_borrow_mut(|devices| devices.get_mut(place)?.as_mut().map(work))
 }
 
-/// Whether one switch has the lane alone from now on.
-pub(crate) fn set_alone(is_alone: bool) {
-    DEVICES.with_borrow_mut(|devices| devices.is_alone = is_alone);
-}
-
-/// Hands packets of the switch that has the lane alone to the device of a port, if nothing waits for that; what it has no room for stays in the batch. The
-/// device was at `place` the last time.
+/// Hands packets of a switch to the device of a port, if nothing waits for that; what it has no room for stays in the batch. The device was at `place` the
+/// last time.
 #[inline]
-pub(crate) fn send_alone(
+pub(crate) fn send(
     (number, place): (u16, &AtomicUsize),
     batch: &mut Batch,
     pool: &mut PacketPool,
     counts: &Counts,
 ) {
-    DEVICES.with_borrow_mut(|Devices { is_alone, places }| {
-        if !*is_alone {
-            return;
-        }
+    DEVICES.with_borrow_mut(|places| {
         let is_it = |device: &Option<Device>| device.as_ref().is_some_and(|device| device.number == number);
         let mut at = place.load(Ordering::Relaxed);
         if !places.get(at).is_some_and(is_it) {

@@ -10,7 +10,7 @@
 
 use crate::counts::{Counts, Hand};
 use crate::own::{LaneKey, OwnQueue};
-use millrace_frames::{Batch, Packet};
+use millrace_frames::{Batch, Packet, ask_for_start};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -134,10 +134,10 @@ pub(crate) struct Inbox {
     /// Whether the lane takes from what others have put in first, the next time: one after the other, so that nobody waits for ever.
     others_next: AtomicBool,
     mix: Mix,
-    own: OwnQueue,
-    /// The switch whose packets these are, and whether the lane is that of the switch.
-    counts: Arc<Counts>,
+    /// Whether the lane is that of the switch whose packets these are.
     hand: Hand,
+    counts: Arc<Counts>,
+    own: OwnQueue,
     others: Box<Mutex<Others>>,
 }
 
@@ -163,9 +163,9 @@ impl Inbox {
             limit: AtomicU32::new(count(limit).max(1)),
             others_next: AtomicBool::new(false),
             mix,
-            own: OwnQueue::new(lane),
-            counts,
             hand: if is_on_lane { Hand::Lane } else { Hand::Any },
+            counts,
+            own: OwnQueue::new(lane),
             others: Box::default(),
         }
     }
@@ -183,6 +183,13 @@ impl Inbox {
     fn others(&self) -> MutexGuard<'_, Others> {
         // Nothing panics while it is held, and each change leaves it whole.
         self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the processor bring what puts packets in uses: the inbox is in the cache itself, and that is soon.
+    #[inline]
+    pub(crate) fn ask_ahead(&self) {
+        ask_for_start(&*self.counts);
+        self.own.ask_ahead();
     }
 
     /// Packets that may be taken now.

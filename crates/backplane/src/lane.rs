@@ -235,7 +235,6 @@ impl Lane {
             (Some((id, member)), None) if member.share().largest >= WHOLE => Some((id, member)),
             _ => None,
         };
-        devices::set_alone(only.is_some());
         for physical in &mut self.physicals {
             physical.feeds.take().into_iter().for_each(|wire| wire.set_source(None));
         }

@@ -9,6 +9,7 @@
 //! not its own, and throws that away.
 
 use crate::inbox::Queue;
+use millrace_frames::ask_for_start;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -112,6 +113,14 @@ impl OwnQueue {
             Some(Place { number, queue }) if *number == self.number => Some(work(queue)),
             _ => Some(work(self.begin(queues))),
         })
+    }
+
+    /// Has the processor bring the queue, if the calling thread is the lane.
+    #[inline]
+    pub(crate) fn ask_ahead(&self) {
+        if LANE.get() == self.lane {
+            QUEUES.with_borrow(|queues| queues.get(self.place).into_iter().for_each(ask_for_start));
+        }
     }
 
     /// The queue, which is used for the first time.

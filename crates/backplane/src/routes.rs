@@ -2,7 +2,7 @@
 
 use crate::wire::Wire;
 use millrace_classifier::{Classifier, Flood, Hit, Match, Rule, RuleError, TagAction, Target, Verdict};
-use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
+use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool, ask_for_start};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -72,6 +72,9 @@ pub(crate) struct Spread {
     /// Where frames of a batch go that do not go to one wire: nobody's, or those of several.
     others: Vec<Option<Flood>>,
 }
+
+/// How many wires before one gets its packets what it needs is asked for.
+const AHEAD: usize = 4;
 
 /// Where a frame goes: the number of a wire, or from here on a place among those that do not go to one wire. There are no more wires than places
 /// of a lane's queues, and no more of the others than packets in a batch.
@@ -177,12 +180,19 @@ impl Spread {
     #[inline]
     pub(crate) fn hand_over(&mut self, pool: &mut PacketPool, mut tell: impl FnMut(&Wire, usize)) {
         let Spread { routes, shares: Shares { batches, delivered, touched }, collected, bytes, .. } = self;
-        for at in touched.drain(..) {
+        let wire = |place: usize| touched.get(place).map(|at| &routes.wires[*at]);
+        (0..2 * AHEAD).filter_map(wire).for_each(|wire| ask_for_start(&**wire));
+        (0..AHEAD).filter_map(wire).for_each(|wire| wire.ask_ahead());
+        for (place, at) in touched.iter().copied().enumerate() {
+            // First the wires, then what these point to.
+            wire(place + 2 * AHEAD).into_iter().for_each(|wire| ask_for_start(&**wire));
+            wire(place + AHEAD).into_iter().for_each(|wire| wire.ask_ahead());
             let (batch, wire) = (&mut batches[at], &routes.wires[at]);
             tell(wire, std::mem::take(&mut delivered[at]) + batch.len());
             wire.deliver(batch, pool);
             batch.rest();
         }
+        touched.clear();
         (*collected, *bytes) = (0, 0);
     }
 }

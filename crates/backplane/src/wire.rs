@@ -11,7 +11,7 @@ use crate::signals::Signals;
 use millrace_classifier::TagsOut;
 use millrace_dataplane::PortId;
 use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
-use millrace_frames::{Batch, Packet, PacketPool};
+use millrace_frames::{Batch, Packet, PacketPool, ask_for_start};
 use std::fmt;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -213,6 +213,13 @@ impl Wire {
             self.signals.set(self.bit());
         }
         more
+    }
+
+    /// Has the processor bring what a delivery uses: the wire is in the cache itself, and that is soon.
+    #[inline]
+    pub(crate) fn ask_ahead(&self) {
+        ask_for_start(&*self.signals);
+        self.inbox.ask_ahead();
     }
 
     /// Lets packets go on whose time has come.
