@@ -80,6 +80,11 @@ impl LinkName {
         Ok(self.flags()?.1 & wanted == wanted)
     }
 
+    /// Whether this name is that of the interface with this number, and that is up and has a carrier. An interface that was made again has another number.
+    pub(crate) fn is_running_as(&self, index: i32) -> bool {
+        self.index().is_ok_and(|is| is == index) && self.is_running().unwrap_or(false)
+    }
+
     /// The hardware address of an Ethernet interface; none of one that has no such address.
     pub(crate) fn mac(&self) -> io::Result<Option<[u8; 6]>> {
         let request = self.ask(libc::SIOCGIFHWADDR as libc::Ioctl)?;

@@ -152,10 +152,18 @@ impl Link {
         Some(if self.spec.driver == Driver::Tap { counters.turned() } else { counters })
     }
 
+    /// Whether the interface that the switch took is up and has a carrier. One that is gone is down, also when another one has its name.
+    fn is_running(&self, name: &LinkName) -> bool {
+        match &self.before {
+            Some((index, _)) => name.is_running_as(*index),
+            None => name.is_running().unwrap_or(false),
+        }
+    }
+
     fn now(&self) -> PortLink {
         let link = self.name.as_ref().map(|name| LinkState {
             name: name.as_str().to_owned(),
-            is_up: name.is_running().unwrap_or(false),
+            is_up: self.is_running(name),
             mac: name.mac().ok().flatten(),
             speed_mbps: name.speed_mbps().ok().flatten(),
             mtu: name.mtu().ok().and_then(|mtu| u32::try_from(mtu).ok()),
@@ -179,8 +187,7 @@ impl LinkWatch {
         let mut changes = Vec::new();
         for link in &mut *self.links.lock() {
             let Some(name) = &link.name else { continue };
-            // An interface that is gone is down.
-            let is_up = name.is_running().unwrap_or(false);
+            let is_up = link.is_running(name);
             if link.is_up.replace(is_up) != Some(is_up) {
                 changes.push((link.port, is_up));
             }
@@ -311,6 +318,24 @@ mod tests {
             for free in ["p4rx1", "tap:p4rx0", "null:-", "gone2"] {
                 assert_eq!(links.user_of(&spec(free)), None, "{free}");
             }
+        });
+    }
+
+    #[test]
+    fn an_interface_that_was_made_again_is_another_one() {
+        in_fresh_namespace("an_interface_that_was_made_again_is_another_one", || {
+            veth_pair("p4ra0", "p4ra1");
+            let links = Links::of(&ports(&["p4ra0"]));
+            let mut watch = LinkWatch::new(links.clone()).unwrap();
+            assert_eq!(watch.changes(), []);
+            ip("link del p4ra0");
+            veth_pair("p4ra0", "p4ra1");
+            assert_eq!(watch.changes(), [(0, false)]);
+            assert!(!links.of_port(0).unwrap().link.unwrap().is_up);
+            // A port that is added again has the new one.
+            links.remove(0);
+            links.add(&"0@p4ra0".parse().unwrap());
+            assert_eq!(watch.changes(), [(0, true)]);
         });
     }
 

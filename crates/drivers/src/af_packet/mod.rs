@@ -272,7 +272,7 @@ impl PacketQueue {
     #[cold]
     fn look_whether_up(&mut self) {
         // `check_link` reports an interface that is gone.
-        self.down_at = (!self.name.is_running().unwrap_or(false)).then(Instant::now);
+        self.down_at = (!self.name.is_running_as(self.index)).then(Instant::now);
     }
 
     /// The link went down, which is no error, or away, which is.

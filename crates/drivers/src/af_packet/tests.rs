@@ -191,6 +191,25 @@ fn a_port_recovers_when_its_own_link_is_up_again() {
     });
 }
 
+/// Of an interface that was removed and made again with its name, a port has the first one alone: what it took now would go nowhere.
+#[test]
+fn a_port_takes_nothing_for_another_interface_of_its_name() {
+    in_fresh_namespace("a_port_takes_nothing_for_another", || {
+        veth_pair("va", "vb");
+        let mut pool = PacketPool::new(200);
+        let mut a = open("va").unwrap();
+        ip("link del va");
+        veth_pair("va", "vb");
+        crate::link::note_change();
+        let mut batch = Batch::default();
+        assert!(a.receive(&mut batch, &mut pool).is_err(), "the interface is gone");
+        std::thread::sleep(LOOK_AGAIN);
+        let sent = send(&mut a, &mut pool, &[frame(1, 60), frame(2, 60)]);
+        assert_eq!((sent.sent, sent.refused), (0, 2));
+        assert!(a.is_link_down());
+    });
+}
+
 #[test]
 fn errors_name_the_interface() {
     let message = |name| match open(name) {

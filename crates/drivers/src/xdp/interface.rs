@@ -101,7 +101,7 @@ impl Interface {
     #[cold]
     fn look_whether_up(&mut self) {
         // `check` reports an interface that is gone.
-        self.down_at = (!self.name.is_running().unwrap_or(false)).then(Instant::now);
+        self.down_at = (!self.name.is_running_as(self.index)).then(Instant::now);
     }
 
     pub(super) fn error(&self, what: &str, error: io::Error) -> PortError {
