@@ -24,7 +24,7 @@ pub const MAX_BYTES: u64 = 1 << 36;
 /// Longest frame that a port may carry, without the overhead of the wire.
 pub const MAX_FRAME: u32 = 65_535;
 /// Most bytes that the wire may add to a frame.
-pub const MAX_OVERHEAD: u32 = 256;
+pub const MAX_OVERHEAD: u32 = 512;
 /// Largest weight of a node under weighted fair queueing.
 pub const MAX_WEIGHT: u32 = 65_535;
 /// Largest quantum of a node under deficit round robin, in bytes.

@@ -1,6 +1,6 @@
 //! What each switch needs to run `programs/afdx.p4`: runtime commands for its tables and accounts, and the plans of its ports.
 
-use super::plan;
+use super::{FCS, plan};
 use crate::bounds::Bounds;
 use crate::graph::NodeId;
 use crate::model::{Network, Policing, Switch, Vl};
@@ -10,8 +10,6 @@ use millrace_toml_sections::{Measure, quantity};
 use millrace_traffic::words::PortPlan;
 use std::fmt::Write;
 
-/// Bytes of the check sum, which a frame in a queue does not have.
-const FCS: u64 = 4;
 /// The constant part of the destination address of AFDX.
 const PREFIX: u32 = 0x0300_0000;
 /// The mode in which virtual links pass, and the number of that mode: a bit of the parameter `modes`.
@@ -232,7 +230,7 @@ fn plans(topology: &Topology<'_>, switch: &Switch, node: NodeId, used: &[u16]) -
     ports.sort_by_key(|port| port.number);
     // A buffer has room for that many of the shortest frames; without one, or with large ones, ports share what the switch has.
     let share = MAX_QUEUED / used.len().max(1) as u32;
-    let shortest = SHORTEST_FRAME - FCS;
+    let shortest = SHORTEST_FRAME - u64::from(FCS);
     let frames = switch.buffer.map_or(share, |buffer| (buffer / shortest).clamp(1, share.into()) as u32);
     for port in ports.into_iter().filter(|port| used.contains(&port.number)) {
         let plan = plan(switch, Some((port.rate, frames)), topology.network.overhead)?;
