@@ -8,7 +8,7 @@ use super::decimal::{At, LENGTHS, RATES, Round, TIMES, Units, amount};
 use super::json::Json;
 use super::traffic::{self, Bucket};
 use super::{Notes, Source, label, wrong};
-use crate::limits::{MAX_PORT_RATE, MAX_RATE, MAX_VLS};
+use crate::limits::{MAX_PATH, MAX_PORT_RATE, MAX_RATE, MAX_VLS};
 use crate::model::*;
 use foldhash::{HashMap, HashSet};
 use millrace_toml_sections::{Finding, Kind, Problems, quoted};
@@ -113,7 +113,7 @@ fn network_of(whole: Json<'_>, notes: &mut Notes) -> Result<Network> {
     let units = Without { time: "s".into(), data: "B".into(), rate: "bps".into() };
     let units = Without::of(&about, &units)?;
     let default_capacity = about.get("capacity");
-    let longest = about.get("max_packet_length");
+    let lengths = (about.get("max_packet_length"), about.get("min_packet_length"));
     let (mut servers, mut places) = (Vec::new(), HashMap::default());
     for value in whole.needed("servers")?.list()? {
         let server = server(value, &units, default_capacity, notes)?;
@@ -127,7 +127,7 @@ fn network_of(whole: Json<'_>, notes: &mut Notes) -> Result<Network> {
     }
     let mut flows = Vec::new();
     for value in whole.needed("flows")?.list()? {
-        flows.push(flow(value, &units, longest, &places)?);
+        flows.push(flow(value, &units, lengths, &places)?);
     }
     if flows.len() > MAX_VLS {
         return Err(At {
@@ -178,14 +178,19 @@ fn server(value: Json<'_>, units: &Without, capacity: Option<Json<'_>>, notes: &
 fn flow<'t>(
     value: Json<'t>,
     units: &Without,
-    longest: Option<Json<'_>>,
+    (longest, shortest): (Option<Json<'_>>, Option<Json<'_>>),
     places: &HashMap<String, usize>,
 ) -> Result<Flow<'t>> {
     let members = Members::of(value)?;
     let own = Without::of(&members, units)?;
     let path = |path: Json<'_>| -> Result<Vec<usize>> {
         let mut read = Vec::new();
-        for step in path.list()? {
+        let steps = path.list()?;
+        if steps.len() > MAX_PATH {
+            let is = format!("a path of {} servers: at most {MAX_PATH} (MAX_PATH)", steps.len());
+            return Err(At { is, at: path.at().start..path.at().start + 1 });
+        }
+        for step in steps {
             let name = step.string()?;
             let unknown = || At { is: format!("there is no server {}", quoted(&name)), at: step.at() };
             let place = *places.get(&name).ok_or_else(unknown)?;
@@ -213,12 +218,14 @@ fn flow<'t>(
         buckets.push((rate, number(burst, LENGTHS, &own.data, Round::Up)?));
     }
     let (rate, burst) = buckets.into_iter().min().unwrap_or((0, 0));
-    let longest = match members.get("max_packet_length") {
-        Some(longest) => Some(number(longest, LENGTHS, &own.data, Round::Up)?),
-        None => longest.map(|longest| number(longest, LENGTHS, &units.data, Round::Up)).transpose()?,
+    let length = |key, whole: Option<Json<'_>>, round| match members.get(key) {
+        Some(length) => number(length, LENGTHS, &own.data, round).map(Some),
+        None => whole.map(|length| number(length, LENGTHS, &units.data, round)).transpose(),
     };
+    let longest = length("max_packet_length", longest, Round::Up)?;
+    let shortest = length("min_packet_length", shortest, Round::Down)?;
     let name = members.needed("name")?.string()?;
-    Ok(Flow { name, at: value, paths, bucket: Bucket { burst, rate, longest } })
+    Ok(Flow { name, at: value, paths, bucket: Bucket { burst, rate, longest, shortest } })
 }
 
 /// Servers that follow the same one are ports of one node: a union of sets, each with its first server.

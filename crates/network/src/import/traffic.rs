@@ -5,12 +5,13 @@ use super::decimal::Round;
 use crate::limits::{ANY_BAG, LONGEST_FRAME, SHORTEST_FRAME};
 use crate::model::{Policing, Vl};
 
-/// A token bucket, with the longest packet if there is one. Lengths in bits, the rate in bit/s.
+/// A token bucket, with the longest and the shortest packet if they are known. Lengths in bits, the rate in bit/s.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
     pub(super) burst: u64,
     pub(super) rate: u64,
     pub(super) longest: Option<u64>,
+    pub(super) shortest: Option<u64>,
 }
 
 /// What a virtual link sends at most.
@@ -38,14 +39,16 @@ pub(super) fn periodic(
 
 /// The traffic of a token bucket: a gap and a jitter whose arrival curve is nowhere below it.
 ///
-/// With longest packets of `l` bits, a gap of `l / rate` gives the rate, rounded down so that the rate is no less. A burst of `b` bits
-/// is that of a jitter of `(b - l) / rate`, since the burst of a virtual link is `l (1 + jitter / gap)`.
+/// With longest packets of `l` bits, a gap of `l / rate` gives the rate, rounded down so that the rate is no less. Just before the curve of a virtual
+/// link steps up it is `rate (t + jitter)`, so a burst of `b` bits takes a jitter of `b / rate`. Of packets that all have `l` bits as many as are
+/// whole come, and the burst of a virtual link, `l (1 + jitter / gap)`, is theirs with a jitter of `(b - l) / rate`.
 pub(super) fn bucket(bucket: Bucket, header: u64, notes: &mut Notes, name: &str) -> Result<Traffic, String> {
-    let Bucket { burst, rate, longest } = bucket;
+    let Bucket { burst, rate, longest, shortest } = bucket;
     if rate == 0 {
         return Err("a rate of 0 sends nothing".into());
     }
     let most = LONGEST_FRAME * 8;
+    let is_one_length = longest.is_some() && longest == shortest;
     let longest = longest.unwrap_or(burst).clamp(8, most).max(1);
     if burst < longest {
         notes.add("bursts shorter than a packet: read as one packet", name);
@@ -56,7 +59,14 @@ pub(super) fn bucket(bucket: Bucket, header: u64, notes: &mut Notes, name: &str)
         u64::try_from(time).unwrap_or(u64::MAX)
     };
     let bag = time(longest, Round::Down);
-    let jitter = time(burst.saturating_sub(longest), Round::Up);
+    let first = if is_one_length { longest } else { 0 };
+    if !is_one_length {
+        notes.add(
+            "bursts of packets that may be shorter than the longest: one packet more comes at once",
+            name,
+        );
+    }
+    let jitter = time(burst.saturating_sub(first), Round::Up);
     let lmax = longest.div_ceil(8) + header;
     if lmax < SHORTEST_FRAME {
         notes.add("packets shorter than the shortest frame: read as 64 bytes", name);
@@ -105,20 +115,29 @@ impl Traffic {
 mod tests {
     use super::*;
 
+    fn read(burst: u64, rate: u64, longest: Option<u64>, shortest: Option<u64>) -> Result<Traffic, String> {
+        bucket(Bucket { burst, rate, longest, shortest }, 0, &mut Notes::default(), "f")
+    }
+
     #[test]
     fn a_token_bucket_is_nowhere_above_what_is_read() {
         // 1000 bytes of burst in packets of 500 at 1 Mbit/s: a packet each 4 ms, and one at once by 4 ms of jitter.
-        let read = bucket(
-            Bucket { burst: 8000, rate: 1_000_000, longest: Some(4000) },
-            0,
-            &mut Notes::default(),
-            "f",
-        );
         let wanted = Traffic { bag: 4_000_000, lmin: 64, lmax: 500, source_jitter: 4_000_000 };
-        assert_eq!(read, Ok(wanted));
+        assert_eq!(read(8000, 1_000_000, Some(4000), Some(4000)), Ok(wanted));
         // 3 bit/s do not divide a second.
-        let read = bucket(Bucket { burst: 512, rate: 3_000, longest: None }, 0, &mut Notes::default(), "f");
-        assert_eq!(read.map(|read| (read.bag, read.source_jitter)), Ok((170_666_666, 0)));
+        let gap = read(512, 3_000, Some(512), Some(512)).map(|read| (read.bag, read.source_jitter));
+        assert_eq!(gap, Ok((170_666_666, 0)));
+        // Packets may be shorter: at each time the curve, of whole packets in bits, is not below that of the bucket.
+        for (burst, longest) in
+            [(8000, Some(4000)), (7000, Some(4000)), (4000, Some(4000)), (4001, Some(4000)), (6000, None)]
+        {
+            let read = read(burst, 1_000_000, longest, Some(512)).unwrap();
+            for time in (0..20_000_000).step_by(1000) {
+                let packets = (time + read.source_jitter) / read.bag + 1;
+                let bits = packets * u64::from(read.lmax) * 8;
+                assert!(bits >= burst + time / 1000, "{burst} {longest:?} {time}: {bits}");
+            }
+        }
     }
 
     #[test]
@@ -131,6 +150,6 @@ mod tests {
     fn what_no_virtual_link_sends_is_refused() {
         assert!(periodic((64, 1519), 1_000_000, 1, 0).is_err());
         assert!(periodic((64, 100), 9_999, 1, 0).is_err());
-        assert!(bucket(Bucket { burst: 8, rate: 0, longest: None }, 0, &mut Notes::default(), "f").is_err());
+        assert!(read(8, 0, None, None).is_err());
     }
 }

@@ -235,6 +235,28 @@ impl Reader<'_> {
         }
     }
 
+    /// As [`Reader::amount`], of an attribute that has to be there.
+    fn needed(&mut self, element: Node<'_, '_>, name: &str, units: Units, unit: &str) -> Option<u64> {
+        if element.has_attribute(name) {
+            return self.amount(element, name, units, unit, Round::Up);
+        }
+        self.text(element, name);
+        None
+    }
+
+    /// How many packets of a flow may come at once.
+    fn several(&mut self, element: Node<'_, '_>) -> Option<u64> {
+        let Some(attribute) = element.attribute_node("max-simultaneous-packets") else { return Some(1) };
+        let read = attribute.value().trim().parse().ok().filter(|several| *several > 0);
+        if read.is_none() {
+            let value = quoted(attribute.value());
+            let message =
+                format!("`max-simultaneous-packets` is {value}: a whole number of 1 or more is expected");
+            self.findings.push(Finding::new(Kind::Value, attribute.range_value(), message));
+        }
+        read
+    }
+
     /// An attribute that has to be there.
     fn text<'a>(&mut self, element: Node<'a, '_>, name: &str) -> &'a str {
         element.attribute(name).unwrap_or_else(|| {
@@ -372,19 +394,27 @@ impl Reader<'_> {
         let bytes = |bits: Option<u64>| bits.map(|bits| bits.div_ceil(8));
         let longest = self.amount(element, "max-payload", LENGTHS, "B", Round::Up);
         let shortest = self.amount(element, "min-payload", LENGTHS, "B", Round::Down);
+        if let (Some(longest), Some(shortest)) = (longest, shortest)
+            && shortest > longest
+        {
+            let message =
+                format!("flow {} has a `min-payload` that is more than its `max-payload`", quoted(name));
+            self.findings.push(Finding::new(Kind::Conflict, tag(element), message));
+            return None;
+        }
         let whole_longest =
             self.amount(element, "maximum-packet-size", LENGTHS, "B", Round::Up).or(whole.longest);
         let whole_shortest =
             self.amount(element, "minimum-packet-size", LENGTHS, "B", Round::Down).or(whole.shortest);
         let made = if element.attribute("arrival-curve") == Some("leaky-bucket") {
-            let burst = self.amount(element, "lb-burst", LENGTHS, "B", Round::Up)?;
-            let rate = self.amount(element, "lb-rate", RATES, "bps", Round::Up)?;
-            traffic::bucket(Bucket { burst, rate, longest: whole_longest.or(longest) }, 0, self.notes, name)
+            let burst = self.needed(element, "lb-burst", LENGTHS, "B");
+            let rate = self.needed(element, "lb-rate", RATES, "bps");
+            let (longest, shortest) = (whole_longest.or(longest), whole_shortest.or(shortest));
+            traffic::bucket(Bucket { burst: burst?, rate: rate?, longest, shortest }, 0, self.notes, name)
         } else if element.has_attribute("period") {
             let period = self.amount(element, "period", TIMES, "ms", Round::Down)?;
             let jitter = self.amount(element, "jitter", TIMES, "ms", Round::Up).unwrap_or(0);
-            let several =
-                element.attribute("max-simultaneous-packets").unwrap_or("1").parse::<u64>().unwrap_or(1);
+            let several = self.several(element)?;
             let longest = bytes(longest).unwrap_or(1).saturating_add(whole.header);
             let longest = longest.max(bytes(whole_longest).unwrap_or(0));
             let shortest = bytes(shortest).unwrap_or(0).saturating_add(whole.header);
@@ -392,7 +422,7 @@ impl Reader<'_> {
             if longest < SHORTEST_FRAME {
                 self.notes.add("packets shorter than the shortest frame: read as 64 bytes", name);
             }
-            traffic::periodic((shortest, longest), period, several.clamp(1, 1000), jitter)
+            traffic::periodic((shortest, longest), period, several, jitter)
         } else {
             Err("it has neither a period nor a leaky bucket".into())
         };
