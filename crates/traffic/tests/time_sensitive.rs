@@ -1,6 +1,6 @@
 //! Gates over credit on a simulated clock, from words to packets that leave: the figures come from the words by hand.
 
-use millrace_traffic::words::parse;
+use millrace_traffic::words::{edited, parse};
 use millrace_traffic::{Arrival, Egress, Next};
 use std::sync::Arc;
 
@@ -100,6 +100,23 @@ fn credit_bounds_the_burst_of_a_queue_after_a_long_frame() {
     }
     let share = rate(&left, 7, 0, 200 * MS);
     assert!(share.abs_diff(500_000_000) <= 500_000, "{share}");
+}
+
+/// A frame that makes up for time ends after its gate has closed. What is usual of `catch-up` follows the lines that change.
+#[test]
+fn under_gates_a_port_makes_up_for_no_time() {
+    let shaped = "port 1 rate 1gbit\nqdisc add root handle 1: tbf rate 1mbit burst 2000\nqdisc add parent 1: handle 2: pfifo\n";
+    let gates = "qdisc replace root handle 1: taprio sched-entry S 01 1ms\n";
+    let catch_up = |text: &str| parse(text).map(|plans| plans[0].plan.port().catch_up_ns);
+    let changed = |text: &str, change| edited(&parse(text).unwrap()[0].to_string(), change).unwrap();
+    let gated = changed(shaped, gates);
+    let back = changed(&gated, shaped.lines().nth(1).unwrap());
+    assert_eq!([shaped, &gated, &back].map(catch_up), [Ok(100_000), Ok(0), Ok(100_000)], "{gated}{back}");
+    let said = shaped.replace("1gbit", "1gbit catch-up 50us");
+    let error = catch_up(&changed(&said, gates)).unwrap_err();
+    assert_eq!((error.line, error.column), (1, 1));
+    assert!(error.reason.starts_with("under `taprio` a port makes up for no time"), "{}", error.reason);
+    assert_eq!(catch_up(&changed(&said.replace("50us", "0"), gates)), Ok(0));
 }
 
 #[test]

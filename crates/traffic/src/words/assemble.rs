@@ -66,7 +66,11 @@ impl Section {
         self.check_classes(&children)?;
         let PortLine { number, mut port, says_catch_up, .. } = self.line;
         // A frame that makes up for time would end after its gate has closed.
-        if !says_catch_up && self.nodes.iter().any(|line| matches!(line.words, Words::Gates(..))) {
+        if self.nodes.iter().any(|line| matches!(line.words, Words::Gates(..))) {
+            if says_catch_up && port.catch_up_ns > 0 {
+                let why = "under `taprio` a port makes up for no time, since frames would end after their gates have closed: `catch-up` is 0";
+                return Err(port_place.error(why));
+            }
             port.catch_up_ns = 0;
         }
         let mut tree = Tree { port, nodes: self.nodes.into_iter().map(Some).collect(), children, shares };

@@ -18,11 +18,26 @@ impl fmt::Display for PortPlan {
         option(f, "buffer", Some(show_size(port.bytes)))?;
         option(f, "packets", Some(port.packets))?;
         option(f, "overflow", (port.overflow > 0).then(|| show_size(port.overflow)))?;
-        option(f, "catch-up", Some(show_time(port.catch_up_ns)))?;
+        // What is usual depends on what else is there, which lines may change.
+        let usual_catch_up = if has_gates(self.plan.root()) { 0 } else { usual.catch_up_ns };
+        let catch_up = (port.catch_up_ns != usual_catch_up).then(|| show_time(port.catch_up_ns));
+        option(f, "catch-up", catch_up)?;
         option(f, "seed", (port.seed != usual.seed).then_some(port.seed))?;
         writeln!(f)?;
         let place = Place { parent: None, rate: port.rate.unwrap_or(0) };
         place.node(f, self.plan.root())
+    }
+}
+
+/// Whether there are gates in a tree.
+fn has_gates(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Gates { .. } => true,
+        Kind::Queue(_) => false,
+        Kind::Priority(nodes) | Kind::RoundRobin(nodes) => nodes.iter().any(has_gates),
+        Kind::Deficit(shares) | Kind::Fair(shares) => shares.iter().any(|share| has_gates(&share.node)),
+        Kind::Flows(flows) => has_gates(&flows.each),
+        Kind::Shaper { node, .. } | Kind::Credit { node, .. } => has_gates(node),
     }
 }
 
