@@ -55,6 +55,9 @@ pub struct Port {
     pub propagation: u64,
 }
 
+/// No port.
+const NO_PORT: PortId = PortId::MAX;
+
 /// Nodes and ports.
 #[derive(Clone, Debug)]
 pub struct Graph {
@@ -203,12 +206,12 @@ impl Graph {
         format!("{}:{number} to {}", self.name(*node), self.name(*to))
     }
 
-    /// For each node the port that leads to it on a path of the fewest links from the source. End systems forward nothing.
+    /// For each node the port that leads to it on a path of the fewest links from the source, or [`NO_PORT`]. End systems forward nothing.
     ///
     /// A search in breadth: a node is reached first over the fewest links, and of these paths over the one whose link is first in the
     /// file. Since each node has one port that leads to it, paths to several destinations are a tree.
-    pub(crate) fn reached_from(&self, source: NodeId, network: Side) -> Vec<Option<PortId>> {
-        let mut reached = vec![None; self.nodes.len()];
+    pub(crate) fn reached_from(&self, source: NodeId, network: Side) -> Vec<PortId> {
+        let mut reached = vec![NO_PORT; self.nodes.len()];
         let mut waiting = VecDeque::from([source]);
         while let Some(node) = waiting.pop_front() {
             if node != source && self.switch(node).is_none() {
@@ -216,8 +219,8 @@ impl Graph {
             }
             for id in self.ports_of(node) {
                 let port = &self.ports[*id as usize];
-                if port.network == network && port.to != source && reached[port.to as usize].is_none() {
-                    reached[port.to as usize] = Some(*id);
+                if port.network == network && port.to != source && reached[port.to as usize] == NO_PORT {
+                    reached[port.to as usize] = *id;
                     waiting.push_back(port.to);
                 }
             }
@@ -226,15 +229,23 @@ impl Graph {
     }
 
     /// The path to a node by what [`Graph::reached_from`] says, without the source.
-    pub(crate) fn path_to(&self, node: NodeId, reached: &[Option<PortId>]) -> Vec<NodeId> {
+    pub(crate) fn path_to(&self, node: NodeId, reached: &[PortId]) -> Vec<NodeId> {
         let mut path = Vec::new();
         let mut at = node;
-        while let Some(port) = reached[at as usize] {
+        while let Some(port) = self.ports.get(reached[at as usize] as usize) {
             path.push(at);
-            at = self.ports[port as usize].node;
+            at = port.node;
         }
         path.reverse();
         path
+    }
+
+    /// The switch that a source leads to, if it has no other way out.
+    fn only_switch_after(&self, source: NodeId, network: Side) -> Option<NodeId> {
+        let mut ports = self.ports_of(source).iter().map(|id| &self.ports[*id as usize]);
+        let first = ports.by_ref().find(|port| port.network == network)?;
+        let is_alone = !ports.any(|port| port.network == network);
+        (is_alone && self.switch(first.to).is_some()).then_some(first.to)
     }
 
     /// The tree of paths from a source.
@@ -325,6 +336,41 @@ impl Graph {
     }
 }
 
+/// Paths of the fewest links, with what is known of them: of a source with one way out, to a switch, what is known of that switch.
+pub(crate) struct Searches<'g> {
+    graph: &'g Graph,
+    /// The port that leads to each node, from a node in a network.
+    reached: HashMap<(NodeId, Side), Vec<PortId>>,
+}
+
+impl<'g> Searches<'g> {
+    /// Most nodes that ports to them are kept of.
+    const MOST_KEPT: usize = 1 << 25;
+
+    pub(crate) fn new(graph: &'g Graph) -> Searches<'g> {
+        Searches { graph, reached: HashMap::default() }
+    }
+
+    /// The nodes of the path from one to another, without the first; none if there is no path.
+    pub(crate) fn path(&mut self, from: NodeId, to: NodeId, network: Side) -> Vec<NodeId> {
+        let graph = self.graph;
+        let switch = graph.only_switch_after(from, network);
+        let start = switch.unwrap_or(from);
+        if self.reached.len() * graph.nodes.len() >= Searches::MOST_KEPT
+            && !self.reached.contains_key(&(start, network))
+        {
+            self.reached.clear();
+        }
+        let reached =
+            self.reached.entry((start, network)).or_insert_with(|| graph.reached_from(start, network));
+        let path = graph.path_to(to, reached);
+        match switch {
+            Some(switch) if !path.is_empty() => [switch].into_iter().chain(path).collect(),
+            _ => path,
+        }
+    }
+}
+
 /// All trees of virtual links whose routes are right.
 pub(crate) fn trees(graph: &Graph, vls: &[Vl]) -> Result<Vec<Tree>, String> {
     let mut trees = Vec::new();
@@ -337,4 +383,38 @@ pub(crate) fn trees(graph: &Graph, vls: &[Vl]) -> Result<Vec<Tree>, String> {
         }
     }
     Ok(trees)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{Size, generate};
+
+    /// End systems of a switch share what is known of it; one with a second way out has its own, and the path is the same.
+    #[test]
+    fn paths_are_those_of_a_search_from_each_source() {
+        for seed in 0..40 {
+            let size = Size { switches: 6, end_systems: 20, extra_links: 4, ..Size::random(seed) };
+            let mut network = generate(seed, size);
+            let second = |place: usize| {
+                let between = [("E1", 9), ("S1", 40 + place as u16)];
+                let between = between.map(|(node, port)| crate::model::End { node: node.to_owned(), port });
+                crate::model::Link { between, ..network.links[0].clone() }
+            };
+            network.links.push(second(0));
+            let graph = Graph::new(&network.end_systems, &network.switches, &network.links);
+            let mut searches = Searches::new(&graph);
+            for from in 0..20 {
+                let reached = graph.reached_from(from, Side::A);
+                for to in (0..20).filter(|to| *to != from) {
+                    assert_eq!(
+                        searches.path(from, to, Side::A),
+                        graph.path_to(to, &reached),
+                        "{seed}: {from} {to}"
+                    );
+                }
+            }
+            assert!(searches.reached.len() <= 7, "{}", searches.reached.len());
+        }
+    }
 }

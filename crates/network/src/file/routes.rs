@@ -1,10 +1,9 @@
 //! Routes as they are written, and those that are computed.
 
 use super::parse::VlDraft;
-use crate::graph::{Graph, NodeId, Tree};
+use crate::graph::{Graph, NodeId, Searches, Tree};
 use crate::limits::{MAX_DESTINATIONS, MAX_PATH};
 use crate::model::{Route, Side};
-use foldhash::HashMap;
 use millrace_toml_sections::{Finding, Findings, Kind, Table, nearest, quoted};
 use std::ops::Range;
 use toml::Spanned;
@@ -82,13 +81,12 @@ fn list<'t>(
 /// Makes the routes of virtual links, and the trees of these.
 pub(super) struct Routing<'g> {
     pub(super) graph: &'g Graph,
-    /// What is known of paths from a source.
-    reached: HashMap<(NodeId, Side), Vec<Option<u32>>>,
+    searches: Searches<'g>,
 }
 
 impl<'g> Routing<'g> {
     pub(super) fn new(graph: &'g Graph) -> Routing<'g> {
-        Routing { graph, reached: HashMap::default() }
+        Routing { graph, searches: Searches::new(graph) }
     }
 
     /// The routes of a virtual link and their trees; those alone that are right.
@@ -159,10 +157,9 @@ impl<'g> Routing<'g> {
         findings: &mut Findings,
     ) -> Option<Route> {
         let graph = self.graph;
-        let reached = self.reached.entry((source, side)).or_insert_with(|| graph.reached_from(source, side));
         let mut paths = Vec::new();
         for (node, at) in to {
-            let path = graph.path_to(*node, reached);
+            let path = self.searches.path(source, *node, side);
             if path.is_empty() || path.len() > MAX_PATH {
                 let (from, to) = (graph.name(source), graph.name(*node));
                 let message = format!("no path of network {side} leads from `{from}` to `{to}`");

@@ -6,7 +6,8 @@
 
 use super::decimal::{RATES, Round, TIMES, amount};
 use super::{Notes, Source, label, traffic, wrong};
-use crate::limits::{MAX_RATE, MAX_VLS};
+use crate::graph::Searches;
+use crate::limits::{MAX_QUEUE, MAX_RATE, MAX_SUB_VLS, MAX_VLS};
 use crate::model::*;
 use foldhash::HashMap;
 use millrace_toml_sections::{Finding, Findings, Kind, Problems, quoted};
@@ -310,8 +311,9 @@ fn read_vls(
         ));
         return;
     }
-    for (place, line) in table.lines.iter().enumerate() {
-        let Some(mut vl) = read_vl(table, *line, place, findings, notes) else { continue };
+    let mut searches = Searches::new(&graph);
+    for line in &table.lines {
+        let Some(mut vl) = read_vl(table, *line, findings, notes) else { continue };
         let Some(to) = table.needed(*line, "dsts", findings) else { continue };
         let to: Vec<Field<'_>> = Table::parts(to, ',').collect();
         let routes = table.field(*line, "routes").map(|field| Table::parts(field, ':').collect::<Vec<_>>());
@@ -337,11 +339,10 @@ fn read_vls(
             // That tool computes what is not there; so do we.
             None => {
                 let source = places.get(vl.source.as_str()).copied();
-                let reached = source.map(|source| graph.reached_from(source, Side::A));
                 for to in &to {
                     let node = places.get(&label(to.text, notes)).copied();
-                    let path = match (node, &reached) {
-                        (Some(node), Some(reached)) => graph.path_to(node, reached),
+                    let path = match (source, node) {
+                        (Some(source), Some(node)) => searches.path(source, node, Side::A),
                         _ => Vec::new(),
                     };
                     if path.is_empty() {
@@ -358,13 +359,7 @@ fn read_vls(
     }
 }
 
-fn read_vl(
-    table: &Table<'_>,
-    line: Line<'_>,
-    place: usize,
-    findings: &mut Findings,
-    notes: &mut Notes,
-) -> Option<Vl> {
+fn read_vl(table: &Table<'_>, line: Line<'_>, findings: &mut Findings, notes: &mut Notes) -> Option<Vl> {
     let id = table.needed(line, "id", findings)?;
     let Ok(number) = id.text.parse::<u16>() else {
         findings.push(Finding::new(
@@ -386,11 +381,18 @@ fn read_vl(
     };
     let missing = |column| table.field(line, column);
     let bag = missing("bag").and_then(|field| read(field, TIMES, "ms", Round::Down));
-    let length = |field: Option<Field<'_>>| {
-        field.and_then(|field| field.text.parse::<u64>().ok()).filter(|bytes| *bytes < 1 << 20)
-    };
-    let lmax = length(missing("l_max"));
     let skew = missing("skew_max").and_then(|field| read(field, TIMES, "ms", Round::Up));
+    let mut whole = |column| {
+        let field = missing(column)?;
+        let read = field.text.parse::<u64>().ok();
+        if read.is_none() {
+            let message = format!("`{column}` is {}: a whole number is expected", quoted(field.text));
+            findings.push(Finding::new(Kind::Value, field.at(), message));
+        }
+        read
+    };
+    let (lmax, lmin) = (whole("l_max"), whole("l_min"));
+    let (count, queue) = (whole("sub_vl_number"), whole("regulator_queue_size"));
     let header =
         if missing("protocol").is_some_and(|field| field.text == "1") { HEADERS.1 } else { HEADERS.0 };
     let at = line.start..line.start + line.text.len();
@@ -399,20 +401,30 @@ fn read_vl(
         findings.push(Finding::new(Kind::Missing, at, message));
         return None;
     };
-    let lmin = length(missing("l_min")).unwrap_or(0);
-    let made = traffic::periodic((lmin + header, lmax + header), bag, 1, 0);
+    let lmin = lmin.unwrap_or(0);
+    if lmin > lmax {
+        let message = format!("virtual link {number}: `l_min` is more than `l_max`");
+        findings.push(Finding::new(Kind::Conflict, at, message));
+        return None;
+    }
+    let frame = |payload: u64| payload.saturating_add(header);
+    let made = traffic::periodic((frame(lmin), frame(lmax)), bag, 1, 0);
     let made = made.map_err(|why| {
         findings.push(Finding::new(Kind::Value, at, format!("virtual link {number}: {why}")));
     });
     let mut vl = made.ok()?.vl(number, name, source);
     vl.skew_max = skew.unwrap_or(vl.skew_max);
-    let count = missing("sub_vl_number").and_then(|field| field.text.parse::<usize>().ok()).unwrap_or(0);
-    let queue =
-        missing("regulator_queue_size").and_then(|field| field.text.parse::<u32>().ok()).unwrap_or(64);
+    let (count, queue) = (count.unwrap_or(0), queue.unwrap_or(64));
+    let (most, kept) = (MAX_SUB_VLS as u64, queue.clamp(1, MAX_QUEUE));
     if count > 1 {
-        let sub_vl = |at| SubVl { name: format!("sub{at}"), queue: queue.clamp(1, crate::MAX_QUEUE as u32) };
-        vl.sub_vls = (1..=count.min(crate::MAX_SUB_VLS)).map(sub_vl).collect();
+        if count > most {
+            notes.add("more sub virtual links than 4: read as 4", &vl.name);
+        }
+        if kept != queue {
+            notes.add("queues of sub virtual links that hold no frame, or more than 4096: read as the nearest that may be", &vl.name);
+        }
+        let sub_vl = |at| SubVl { name: format!("sub{at}"), queue: kept as u32 };
+        vl.sub_vls = (1..=count.min(most)).map(sub_vl).collect();
     }
-    let _ = place;
     Some(vl)
 }
