@@ -54,9 +54,13 @@ pub(crate) fn read_utf8(path: &Path, max: u64) -> Result<String, Failure> {
     })
 }
 
-/// As [`read_utf8`], for a text whose reader has a limit of its own, and says so with the place.
+/// As [`read_utf8`], for a text whose reader has a limit of its own, and says so with the place. A byte order mark at its beginning is no part of it.
 pub(crate) fn read_config(path: &Path) -> Result<String, Failure> {
-    read_utf8(path, MAX_CONFIG)
+    let mut text = read_utf8(path, MAX_CONFIG)?;
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
+    Ok(text)
 }
 
 /// Reads a text file; bytes that are not UTF-8 become the replacement character.

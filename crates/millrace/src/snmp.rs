@@ -25,7 +25,7 @@ pub(crate) struct SnmpArgs {
     #[arg(long, requires = "snmp")]
     snmp_allow_remote: bool,
     /// The community of those who may ask, which traps have too
-    #[arg(long, value_name = "WORD", default_value = "public", value_parser = community)]
+    #[arg(long, value_name = "WORD", default_value = COMMUNITY, value_parser = community)]
     snmp_community: String,
     /// Tells somebody when the switch starts, when a link comes up or goes down and when its mode changes: ADDR for version 2c,
     /// v1:ADDR for version 1; may be given several times
@@ -49,6 +49,9 @@ fn community(text: &str) -> Result<String, String> {
     }
 }
 
+/// The community of those who may ask, if no other is given.
+const COMMUNITY: &str = "public";
+
 /// Where the machine keeps its name.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
@@ -66,7 +69,8 @@ impl SnmpArgs {
     /// Whether something is said of an agent.
     fn says_something(&self) -> bool {
         let Identity { contact, location, .. } = self.identity();
-        !self.snmp_trap.is_empty() || self.snmp_name.is_some() || !contact.is_empty() || !location.is_empty()
+        let says_who = self.snmp_name.is_some() || !contact.is_empty() || !location.is_empty();
+        says_who || !self.snmp_trap.is_empty() || self.snmp_community != COMMUNITY
     }
 
     /// How to listen, if at all: over UDP, or in virtual links alone.

@@ -161,6 +161,11 @@ fn wrong_usage_is_told_from_what_cannot_be_opened() {
         (&["run", "programs/router.p4", "-i", "0@pcap:/nowhere/in.pcap"], 1, "/nowhere/in.pcap"),
         (&["run", "programs/router.p4", "-i", "0@no-such-interface"], 1, "no-such-interface"),
         (&["run", "programs/router.p4", "-i", "0@pcap:programs/router.p4"], 1, "programs/router.p4"),
+        (
+            &["run", "programs/router.p4", "-i", "0@pcap:programs/demo/in0.pcap", "--snmp-community", "own"],
+            2,
+            "--snmp ADDR",
+        ),
     ] {
         let said = millrace(args);
         assert_eq!(said.code, code, "{args:?}: {}", said.err);

@@ -25,6 +25,9 @@ fn the_plans_of_a_file_are_checked_without_a_switch() {
     let told = "port 1: 5 queues, at most 300 packets\n";
     assert_eq!((said.code, said.out.as_str()), (0, told), "{}", said.err);
     assert_eq!(millrace(&["tc", "check", &file, "--json"]).json(), json!({ "ok": true, "ports": [1] }));
+    // As editors of other systems write it.
+    let marked = write(&folder, "plan.tc", &format!("\u{feff}{}", PLAN.replace('\n', "\r\n")));
+    assert_eq!(millrace(&["tc", "check", &marked]).out, told);
     for (from, to, message) in [
         ("quantum 1600b", "quantum 100b", "plan.tc:5:"),
         (
