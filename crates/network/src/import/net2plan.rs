@@ -23,6 +23,8 @@ const MAX_COLUMNS: usize = 64;
 /// A table: its columns, and the fields of each line.
 struct Table<'s> {
     source: Source<'s>,
+    /// The line that names the columns.
+    header: Field<'s>,
     columns: Vec<&'s str>,
     lines: Vec<Line<'s>>,
 }
@@ -61,7 +63,30 @@ impl<'s> Table<'s> {
         }
         let (first, lines) = lines.split_first()?;
         let columns = first.text.split(';').map(str::trim).take(MAX_COLUMNS).collect();
-        Some(Table { source, columns, lines: lines.to_vec() })
+        let header = Field { text: first.text, start: first.start };
+        Some(Table { source, header, columns, lines: lines.to_vec() })
+    }
+
+    /// Says which columns are there twice, and which lines have fields that belong to none.
+    fn check(&self, findings: &mut Findings) {
+        for (place, name) in self.columns.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+            if self.columns[..place].contains(name) {
+                let message = format!("the column {} is there twice", quoted(name));
+                findings.push(Finding::new(Kind::Duplicate, self.header.at(), message));
+            }
+        }
+        for line in &self.lines {
+            let mut beyond =
+                Table::parts(Field { text: line.text, start: line.start }, ';').skip(self.columns.len());
+            if let Some(field) = beyond.find(|field| !field.text.is_empty()) {
+                let message = format!(
+                    "{} is in no column: the first line has {}",
+                    quoted(field.text),
+                    self.columns.len()
+                );
+                findings.push(Finding::new(Kind::Value, field.at(), message));
+            }
+        }
     }
 
     fn has(&self, column: &str) -> bool {
@@ -138,6 +163,7 @@ pub(super) fn read(sources: &[Source<'_>], notes: &mut Notes) -> Result<Network,
 /// What is read of a table, or what is wrong with it.
 fn each<T>(table: &Table<'_>, read: impl FnOnce(&mut Findings) -> T) -> Result<T, Problems> {
     let mut findings = Findings::default();
+    table.check(&mut findings);
     let made = read(&mut findings);
     match findings.problems(table.source.name, table.source.text) {
         Some(problems) => Err(problems),
