@@ -8,6 +8,7 @@ use crate::runtime_json;
 use millrace_commands::{Command, MAX_REFUSALS, Refusal, read};
 use millrace_dataplane::Switch;
 use millrace_state::Tables;
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 /// Most bytes that the commands of a file show: each may show a whole table.
@@ -30,6 +31,14 @@ pub fn load(switch: &mut Switch, text: &str) -> Result<Loaded, Vec<Refusal>> {
     load_if(switch, text, |_| Ok(()))
 }
 
+/// The text with blanks for a byte order mark at its beginning, with which some editors begin files: so all else stays in its place.
+fn without_mark(text: &str) -> Cow<'_, str> {
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) => format!("{:1$}{rest}", "", text.len() - rest.len()).into(),
+        None => text.into(),
+    }
+}
+
 /// As [`load`], where somebody else has to hold the multicast groups and clone sessions of the switch, too: `holds` says why not.
 ///
 /// # Errors
@@ -42,6 +51,7 @@ pub fn load_if(
     let handle = switch.state().handle();
     let tables = &mut *handle.lock();
     switch.note(tables);
+    let text = &*without_mark(text);
     let loaded = match is_json(text) {
         true => runtime_json::load(switch, tables, text),
         false => load_commands(switch, tables, text),
@@ -113,4 +123,21 @@ fn load_commands(switch: &mut Switch, tables: &mut Tables, text: &str) -> Result
         });
     }
     if refused.is_empty() { Ok(loaded) } else { Err(refused) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_blank_and_moves_nothing() {
+        for (text, read) in [
+            ("\u{feff}table_add t a 1 =>", "   table_add t a 1 =>"),
+            ("\u{feff}", "   "),
+            ("table_add \u{feff}", "table_add \u{feff}"),
+        ] {
+            assert_eq!(without_mark(text), read);
+            assert_eq!(without_mark(text).len(), text.len());
+        }
+    }
 }

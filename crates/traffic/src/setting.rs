@@ -49,7 +49,8 @@ impl fmt::Display for SettingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SettingError::OutOfRange { what, unit, is, least, most } => {
-                write!(f, "{what} is {is} {unit}, it may be {least} to {most} {unit}")
+                let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+                write!(f, "{what} is {is}{unit}, it may be {least} to {most}{unit}")
             }
             SettingError::SendSlope { is, wanted } => write!(
                 f,

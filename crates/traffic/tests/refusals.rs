@@ -57,7 +57,7 @@ fn shares_that_cannot_be() {
     refused(deficit(1541), "1:1: quantum is 1541 bytes, the longest frame takes 1542 bytes on the wire");
     assert!(Plan::new(gigabit(), deficit(1542)).is_ok());
     let fair = |share| node(0, Kind::Fair(vec![Share { share, node: queue(1, 0xff) }]));
-    refused(fair(0), "1:1: weight is 0 , it may be 1 to 65535 ");
+    refused(fair(0), "1:1: weight is 0, it may be 1 to 65535");
     let among = Among::Fair(vec![1, 2]);
     let three = Flows { count: 3, among, each: Box::new(queue(1, 0xff)) };
     refused(

@@ -50,7 +50,7 @@ fn lines_that_say_nothing() {
     );
     let error = parse("port 1 rate 1gbit rate 2gbit").unwrap_err();
     assert_eq!(error.to_string(), "line 1, column 19: `rate` stands here twice");
-    assert!(parse("port 1 mtu 65536").unwrap_err().reason.contains("it may be 0 to 65535"));
+    assert!(parse("port 1 mtu 65536").unwrap_err().reason.contains("it may be 1 to 65535"));
     assert_eq!(parse("").map(|plans| plans.len()), Ok(0));
     assert!(parse(&"#\n".repeat(MAX_TEXT / 2 + 1)).unwrap_err().reason.contains("at most 4194304"));
 }

@@ -4,8 +4,8 @@ use super::quantity;
 use super::reader::{self, Line, Place, Word, WordsError};
 use crate::gates::{GateEntry, GateList, MAX_ENTRIES};
 use crate::plan::{
-    Among, Asynchronous, CLASSES, Curve, Handle, MAX_FRAME, MAX_OVERHEAD, MAX_PACKETS, MAX_QUEUES, Port,
-    Queue, Red,
+    Among, Asynchronous, CLASSES, Curve, Handle, MAX_FRAME, MAX_OVERHEAD, MAX_PACKETS, MAX_QUEUES,
+    MAX_STREAMS, Port, Queue, Red,
 };
 
 /// Probability of a curve just below its maximum, in millionths, as `tc` has it.
@@ -120,7 +120,7 @@ fn port(line: &mut Line<'_>, place: Place) -> Result<PortLine, WordsError> {
         match word.text {
             "rate" => port.rate = Some(line.value("a rate", quantity::rate)?),
             "overhead" => port.overhead = line.small("overhead", MAX_OVERHEAD.into())? as u32,
-            "mtu" => port.longest = line.small("mtu", MAX_FRAME.into())? as u32,
+            "mtu" => port.longest = line.number("mtu", 1, MAX_FRAME.into())? as u32,
             "buffer" => port.bytes = line.value("a size", quantity::size)?,
             "packets" => port.packets = line.number("packets", 1, MAX_PACKETS.into())? as u32,
             "overflow" => port.overflow = line.value("a size", quantity::size)?,
@@ -508,7 +508,7 @@ fn asynchronous(options: &mut Options<'_, '_>, ats: &Word<'_>) -> Result<Asynchr
             "rate" => rate = Some(line.value("a rate", quantity::rate)?),
             "burst" => burst = Some(line.value("a size", quantity::size)?),
             "residence" => residence = Some(line.value("a time", quantity::time)?),
-            "streams" => streams = line.number("streams", 1, u32::MAX.into())? as u32,
+            "streams" => streams = line.number("streams", 1, MAX_STREAMS)? as u32,
             "groups" => groups = line.number("groups", 1, u32::MAX.into())? as u32,
             _ => {
                 let known = "rate, burst, residence, streams, groups, and is the last of a queue";
