@@ -121,6 +121,44 @@ impl Ring {
     }
 }
 
+/// What is asked of the number of a queue's frames at the begin of a cycle, from the cycle before: whether there is one, and no other.
+struct Frames {
+    some: (RegisterId, NodeId),
+    single: (RegisterId, NodeId),
+}
+
+impl Frames {
+    /// Of each queue.
+    fn of(m: &mut ModuleBuilder, queues: u32) -> Vec<Frames> {
+        let [some, single] = ["some", "single"].map(|name| {
+            let of_queues = (0..queues).map(|queue| m.register(&format!("{name}{queue}"), 1, Some(0)));
+            of_queues.collect::<Vec<(RegisterId, NodeId)>>()
+        });
+        some.into_iter().zip(single).map(|(some, single)| Frames { some, single }).collect()
+    }
+
+    /// The number becomes one more if it `changes` and one `comes`, one less if none does. Gives whether the frame that comes is the only one.
+    fn connect(
+        &self,
+        m: &mut ModuleBuilder,
+        count: NodeId,
+        (changes, comes, goes): (NodeId, NodeId, NodeId),
+    ) -> NodeId {
+        let [none, one, two] = [0, 1, 2].map(|frames| m.is(count, frames));
+        let (other, there) = (m.not(one), m.not(none));
+        let stays = m.or(comes, other);
+        let some = m.mux(changes, stays, there);
+        m.set_next(self.some.0, some);
+        let becomes_one = m.mux(comes, none, two);
+        let single = m.mux(changes, becomes_one, one);
+        m.set_next(self.single.0, single);
+        let none = m.not(self.some.1);
+        let leaves = m.and(self.single.1, goes);
+        let new = m.or(none, leaves);
+        m.and(new, comes)
+    }
+}
+
 /// What the choice of deficit round robin is made of, in the order in which it is known.
 #[cfg_attr(not(test), allow(dead_code))]
 struct Stages {
@@ -179,10 +217,9 @@ fn schedule(m: &mut ModuleBuilder, of: &Asked, count_bits: u32) -> Scheduled {
     let turn = looked.turn(m, &compared, &ring).registered(m);
     let second = ring.entries.get(1).copied().unwrap_or(ring.entries[0]);
     let by_deficit = m.mux(turn.passes, second, ring.entries[0]);
-    let highest: Vec<(NodeId, NodeId)> = (0..queues)
-        .rev()
-        .map(|at| (m.reduce_or(counts[at as usize].1), m.number(number_bits, at.into())))
-        .collect();
+    let frames = Frames::of(m, queues);
+    let highest: Vec<(NodeId, NodeId)> =
+        (0..queues).rev().map(|at| (frames[at as usize].some.1, m.number(number_bits, at.into()))).collect();
     let lowest = m.number(number_bits, 0);
     let by_priority = m.first(&highest, lowest);
     let in_turn = m.mux(is_round_robin, ring.entries[0], by_priority);
@@ -196,10 +233,11 @@ fn schedule(m: &mut ModuleBuilder, of: &Asked, count_bits: u32) -> Scheduled {
 
     // Counts, and whether the choice runs empty.
     let held: Vec<NodeId> = counts.iter().map(|(_, value)| *value).collect();
-    let of_choice = m.choose(choice, &held);
-    let empties = m.is(of_choice, 1);
+    let are_single: Vec<NodeId> = frames.iter().map(|of| of.single.1).collect();
+    let empties = m.choose(choice, &are_single);
     let mut fresh = m.number(1, 0);
     for (at, (register, count)) in (0..).zip(&counts) {
+        let of = &frames[at as usize];
         let (goes, comes) = (m.is(choice, at), m.is(class, at));
         let (goes, comes) = (m.and(goes, sends), m.and(comes, enqueue));
         let (more, one) = (m.add_number(*count, 1), m.number(count_bits, 1));
@@ -208,10 +246,7 @@ fn schedule(m: &mut ModuleBuilder, of: &Asked, count_bits: u32) -> Scheduled {
         m.set_next(*register, next);
         let changes = m.xor(goes, comes);
         m.set_enable(*register, changes);
-        let (none, last) = (m.is(*count, 0), m.is(*count, 1));
-        let leaves = m.and(last, goes);
-        let new = m.or(none, leaves);
-        let new = m.and(new, comes);
+        let new = of.connect(m, *count, (changes, comes, goes));
         fresh = m.or(fresh, new);
     }
 
