@@ -61,8 +61,11 @@ fn axi(m: &mut ModuleBuilder, bits: u32) -> Axi {
     let (address_register, has_address) = m.register("has_address", 1, Some(0));
     let (data_register, has_data) = m.register("has_data", 1, Some(0));
     let (answer_register, answers) = m.register("answers", 1, Some(0));
-    let no_answer = m.not(answers);
-    let writes = m.all(&[has_address, has_data, no_answer]);
+    // That is known a cycle before the write, so that what is written does not wait for it.
+    let (writes_register, writes) = m.register("writes", 1, Some(0));
+    let (no_answer, no_write) = (m.not(answers), m.not(writes));
+    let may_write = m.all(&[has_address, has_data, no_answer, no_write]);
+    m.set_next(writes_register, may_write);
     let (address_ready, data_ready) = (m.not(has_address), m.not(has_data));
     let (takes_address, takes_data) = (m.and(address_valid, address_ready), m.and(data_valid, data_ready));
     let keeps = m.not(writes);

@@ -104,7 +104,11 @@ impl Core<'_> {
 
         let busy_register = self.m.register("busy", READ_LATENCY, Some(0));
         let (busy_id, busy_bits) = busy_register;
+        // A command is done in the cycle after it was written, as what it does is all over the device. What is written in that cycle counts in
+        // the next one.
+        let read_register = self.m.register("reads", 1, Some(0));
         let busy = self.m.reduce_or(busy_bits);
+        let busy = self.m.or(busy, read_register.1);
         let command = self.written(Field::Command.offset() / 4);
         let idle = self.m.not(busy);
         let command = self.m.and(command, idle);
@@ -114,6 +118,10 @@ impl Core<'_> {
         };
         let (writes, reads) = (bit(&mut self, RegisterMap::WRITE), bit(&mut self, RegisterMap::READ));
         let next = bit(&mut self, RegisterMap::NEXT);
+        let writes = self.m.delayed("writes", writes, Some(0));
+        let next = self.m.delayed("next", next, Some(0));
+        self.m.set_next(read_register.0, reads);
+        let reads = read_register.1;
         // A 1 for the cycle of the read that is; the last one is the cycle of its data.
         let start = match READ_LATENCY {
             1 => reads,

@@ -51,6 +51,8 @@ pub fn connect_reads(m: &mut ModuleBuilder, control: InstanceId, port: &Software
     let address = m.output_of(control, &port.port("read_address"));
     let name = port.object.replace('.', "_");
     let low = m.resize(address, LOW);
+    // Settings and counters are all over the device, and so are the wires to them.
+    let low = m.delayed(&format!("{name}_read_low"), low, None);
     let mut groups = Vec::new();
     for (number, group) in values.chunks(1 << LOW).enumerate() {
         let wide: Vec<NodeId> = group.iter().map(|value| m.resize(*value, port.width)).collect();
@@ -62,10 +64,11 @@ pub fn connect_reads(m: &mut ModuleBuilder, control: InstanceId, port: &Software
         (_, bits) => {
             let high = m.slice(address, LOW, bits - LOW);
             let high = m.delayed(&format!("{name}_read_high"), high, None);
+            let high = m.delayed(&format!("{name}_read_high_2"), high, None);
             m.choose(high, &groups)
         }
     };
-    for cycle in 2..=READ_LATENCY {
+    for cycle in 3..=READ_LATENCY {
         read = m.delayed(&format!("{name}_read_{cycle}"), read, None);
     }
     m.connect(control, &port.port("read_data"), read);
