@@ -53,11 +53,6 @@ impl EditorShape {
     pub fn moved(self) -> u32 {
         self.place() + 1
     }
-
-    /// The bits of a word in memory: data, whether the frame is bad.
-    pub fn stored(self) -> u32 {
-        self.data + 1
-    }
 }
 
 /// How the old bytes of a frame move, as an editor is told: lowest the lanes, then the number of the step that it begins with, highest
@@ -82,10 +77,11 @@ pub fn editor_moves(
 
 /// An editor of frames in a memory. Inputs: `start` with `emitted` (the first byte highest), `emitted_bytes` and `moves` (as
 /// [`editor_moves`] has them); `available` says whether the word `word` may be read, `ends` whether it is the last, `less` its bytes
-/// less one then; `stored` is what the memory gave for the last `word` with `read`, from the next cycle on until the next `read`.
-/// Outputs: `take`, when the next frame is started; `read` and `word`; `done`, with the last beat or in place of it if the frame has
-/// no bytes; the stream `m`, whose `tuser` says at the last beat that the frame is bad; `emits`, when a beat of the frame that was
-/// taken last is at the output from the next cycle on; `moves_on`, when `word` is another one from the next cycle on.
+/// less one and `bad` whether the frame is bad then; `stored` is what the memory gave for the last `word` with `read`, from the next
+/// cycle on until the next `read`. Outputs: `take`, when the next frame is started; `read` and `word`; `done`, with the last beat or
+/// in place of it if the frame has no bytes; the stream `m`, whose `tuser` says at the last beat that the frame is bad; `emits`, when
+/// a beat of the frame that was taken last is at the output from the next cycle on; `moves_on`, when `word` is another one from the
+/// next cycle on; `soon`, when a beat is at the output in the next cycle if none is taken in this one.
 ///
 /// The old bytes move by their lanes and by words, so each beat but its first `emitted_bytes` is made of two words, which
 /// are turned by so many *lanes*: the last bytes of the one before, then the first of this one. The memory is read a word a cycle; a
@@ -115,6 +111,25 @@ struct Step {
     fits: NodeId,
 }
 
+/// What is known of a word with its number: whether it is the last, and if it is, its bytes less one, whether it ends after the beat, and
+/// whether the frame is bad.
+struct End {
+    last: NodeId,
+    less: NodeId,
+    over: NodeId,
+    bad: NodeId,
+}
+
+impl End {
+    /// In registers, which take what is known of the word that is read.
+    fn registers(m: &mut ModuleBuilder, lane: u32) -> (End, [RegisterId; 4]) {
+        let [last, less, over, bad] = [("is_end", 1), ("less_now", lane), ("is_over", 1), ("is_bad", 1)]
+            .map(|(name, bits)| m.register(name, bits, None));
+        let registers = [last.0, less.0, over.0, bad.0];
+        (End { last: last.1, less: less.1, over: over.1, bad: bad.1 }, registers)
+    }
+}
+
 /// The frame that is edited.
 struct Frame {
     /// By how many lanes its bytes move, and which of the few moves that is where there are few.
@@ -139,7 +154,7 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     let told = m.input("moves", shape.moved());
     let available = m.input("available", 1);
     let (at_end, less) = (m.input("ends", 1), m.input("less", lane));
-    let stored = m.input("stored", shape.stored());
+    let (bad, stored) = (m.input("bad", 1), m.input("stored", shape.data));
     let output = m.output_stream("m", StreamShape::frames(shape.data, 1));
 
     let lanes = match shape.lanes()[..] {
@@ -152,14 +167,13 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     let (step_register, step) = m.register("step", place - lane, None);
     let (preload_register, preload) = m.register("preload", 1, None);
     let (waiting_register, waiting) = m.register("waiting", 1, Some(0));
-    let (end_register, is_end) = m.register("is_end", 1, None);
-    let (less_register, less_now) = m.register("less_now", lane, None);
+    let (end, end_registers) = End::registers(m, lane);
     let (front_register, front) = m.register("front", 1, None);
     let (out_register, out_valid) = m.register("out_valid", 1, Some(0));
     let (frame, kept) = frame_registers(m, shape);
 
     // What the memory gave goes out with what it gave before. A step before the first beat only gives that.
-    let this = step_of(m, shape, &frame, stored, (is_end, less_now));
+    let this = step_of(m, shape, &frame, stored, end);
     let out_empty = m.not(out_valid);
     let out_free = m.or(out_empty, output.ready);
     let may = m.or(front, out_free);
@@ -172,9 +186,7 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     let finish = m.and(goes, last);
     let beat = beat_of(m, shape, &frame, &this, last_beat);
     let beat_bits = m.beat_bits(&beat);
-    let (beat_register, out_bits) = m.register("out", m.width(beat_bits), None);
-    m.set_next(beat_register, beat_bits);
-    m.set_enable(beat_register, emits);
+    let out_bits = m.kept("out", beat_bits, emits, None);
     let keeps = m.not(output.ready);
     let keeps = m.and(out_valid, keeps);
     let next_out = m.or(emits, keeps);
@@ -184,8 +196,7 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     let idle = m.not(waiting);
     let room = m.or(idle, goes);
     // What is asked for while the last word goes, nobody looks at: so the memory does not wait for that to be known.
-    let going_on = m.not(finish);
-    let void = m.bit(step, place - lane - 1);
+    let (going_on, void) = (m.not(finish), m.bit(step, place - lane - 1));
     let ready = m.or(void, available);
     let issue = m.all(&[busy, room, ready]);
     let real = m.not(void);
@@ -197,7 +208,8 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     m.set_next(waiting_register, next_waiting);
     // The end is known with the number of the word, and not only when the memory has given it.
     let at_end = m.and(at_end, real);
-    for (register, value) in [(end_register, at_end), (less_register, less)] {
+    let over = carries(m, frame.lanes, less);
+    for (register, value) in end_registers.into_iter().zip([at_end, less, over, bad]) {
         m.set_next(register, value);
         m.set_enable(register, issue);
     }
@@ -228,6 +240,9 @@ fn edit(m: &mut ModuleBuilder, shape: EditorShape) {
     m.output("done", finish);
     m.output("emits", emits);
     m.output("moves_on", moves);
+    let follows = m.and(waiting, is_beat);
+    let soon = m.or(out_valid, follows);
+    m.output("soon", soon);
     let out = m.bits_beat(StreamShape::frames(shape.data, 1), out_bits);
     m.drive_stream(&output, &out, out_valid);
 }
@@ -347,16 +362,14 @@ fn step_of(
     shape: EditorShape,
     frame: &Frame,
     stored: NodeId,
-    (last, less): (NodeId, NodeId),
+    End { last, less, over, bad }: End,
 ) -> Step {
     let lane = shape.lane();
-    let (data, bad) = (m.slice(stored, 0, shape.data), m.bit(stored, shape.data));
-    let over = carries(m, frame.lanes, less);
     let fits = m.not(over);
     let (lanes, less) = (m.resize(frame.lanes, lane + 2), m.resize(less, lane + 2));
     let end = m.add(lanes, less);
     let end = m.add_number(end, 1);
-    let turned = turned(m, shape, frame, data);
+    let turned = turned(m, shape, frame, stored);
     Step { turned, bad, last, end, fits }
 }
 

@@ -393,6 +393,7 @@ impl<'a> Top<'a> {
             wants.push(m.is(*mode, millrace_netlist::blocks::Discipline::Deficit as u128));
         }
         let whole = m.any(&wants);
+        let whole = if always { whole } else { m.delayed("whole_wanted", whole, Some(0)) };
         for receive in receives {
             m.connect(*receive, "whole", whole);
         }

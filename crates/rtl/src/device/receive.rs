@@ -35,8 +35,7 @@ pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) ->
     let beat = stream.beat;
     let (data, keep) = (signal(beat.data), signal(beat.keep));
     let (last, user) = (signal(beat.last), signal(beat.user));
-    let marked = m.bit(user, 0);
-    let bytes = ones(m, keep);
+    let (marked, bytes) = (m.bit(user, 0), ones(m, keep));
     let at_room = m.is(count, u128::from(words - 1));
     let ends = m.or(last, at_room);
     let unfinished = m.not(last);
@@ -49,23 +48,21 @@ pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) ->
     let decides = m.and(undecided, complete);
 
     let waits = m.not(grant);
-    // Where a header comes many cycles after the one before, that has its turn long before, or is late by as much: so whether it has it in
-    // this very cycle, which is known late, does not matter.
-    let blocked = if shape.link.has_slack() { pending } else { m.and(pending, waits) };
-    let blocked = m.and(blocked, decides);
+    let no_room = m.and(pending, waits);
+    let blocked = m.and(no_room, decides);
     let open = m.not(blocked);
-    let room = m.and(slots.is_there, open);
-    let ready = m.or(skips, room);
     // A MAC does not wait: a frame that finds no slot, or whose header finds the one before it still there, is lost as a whole.
-    let always = m.number(1, u128::from(shape.link.has_macs()));
-    let ready = m.or(always, ready);
+    let overrun = shape.link.has_macs().then(|| Overrun::new(m));
+    let overran = overrun.as_ref().map_or_else(|| m.number(1, 0), |overrun| overrun.goes_on.1);
+    let skipping = m.or(skips, overran);
+    let room = if overrun.is_some() { slots.is_there } else { m.and(slots.is_there, open) };
+    let always = m.number(1, u128::from(overrun.is_some()));
+    let ready = m.any(&[skips, room, always]);
     m.set_ready(&stream, ready);
-    let comes = m.and(stream.valid, room);
-    let stored = m.not(skips);
-    let comes = m.and(comes, stored);
+    let stored = m.not(skipping);
+    let comes = m.all(&[stream.valid, room, stored]);
     let no_slot = m.not(slots.is_there);
     let absent = m.all(&[stream.valid, stored, no_slot, always]);
-    let overrun = m.all(&[stream.valid, stored, slots.is_there, blocked, always]);
 
     // A stream with gaps is no stream of frames.
     let gaps = gaps(m, keep, unfinished);
@@ -74,19 +71,18 @@ pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) ->
     let ended = m.and(comes, ends);
     let bad_end = m.and(ended, is_bad);
     let good = m.not(bad_end);
-    let loads = m.all(&[comes, decides, good]);
+    // What a header asks with is kept also where it does not ask, as its frame is bad: that is known late.
+    let keeps = m.all(&[comes, decides, open]);
+    let loads = m.and(keeps, good);
     let lost = m.and(bad_end, undecided);
-    let lost = m.or(lost, overrun);
-    let moves = m.or(comes, overrun);
-    let over = m.or(ends, overrun);
+    let (moves, over, finished) = (m.or(comes, overran), m.or(ends, overran), m.or(ended, overran));
 
     count_words(m, (count_register, count), over, moves);
     let begins_to_skip = m.and(comes, too_long);
-    let goes_on = m.and(stream.valid, last);
-    let goes_on = m.not(goes_on);
-    let still = m.and(skips, goes_on);
-    let missed = m.or(absent, overrun);
-    let missed_rest = m.and(missed, unfinished);
+    let stops = m.and(stream.valid, last);
+    let goes_on = m.not(stops);
+    let still = m.and(skipping, goes_on);
+    let missed_rest = m.and(absent, unfinished);
     let next_skip = m.any(&[begins_to_skip, missed_rest, still]);
     m.set_next(skip_register, next_skip);
     let not_end = m.not(over);
@@ -103,20 +99,71 @@ pub(super) fn receive(design: &mut Design, shape: &Shape, starts_again: bool) ->
         request.push(("header_tag", m.input("tag", shape.tag)));
         m.output("lost", lost);
     }
-    hold(m, &request, loads);
+    hold(m, &request, keeps);
     m.output("request", pending);
 
     store(m, shape, &slots, (count, comes), (data, bytes, ends, is_bad));
     keep_user(m, shape, &slots, (user, ended));
-    let finished = m.or(ended, overrun);
+    let mut lost = Lost { lost, slot: slots.current };
+    let mut events = [ended, bad_end, begins_to_skip, absent];
+    if let Some(overrun) = overrun {
+        let blocked = m.and(comes, blocked);
+        overrun.connect(m, (blocked, ends), &mut lost, &mut events);
+    }
     let (writing, others) = slots.update(m, shape, finished, lost);
     tell_busy(m, shape, (others, count, pending));
     tell_stored(m, [("written", count), ("writing", writing)]);
-    for (name, event) in COUNTERS.iter().zip([ended, bad_end, begins_to_skip, missed]) {
+    for (name, event) in COUNTERS.iter().zip(events) {
         crate::parts::counter(m, name, event);
     }
     let finished = std::mem::replace(m, ModuleBuilder::new(""));
     design.add(finished.finish())
+}
+
+/// A frame that goes no further than its slot.
+struct Lost {
+    lost: NodeId,
+    slot: NodeId,
+}
+
+/// A frame of a MAC whose header came in the cycle before, and found the one before it there. Whether that was there is known late, as it may
+/// have had its turn in that very cycle: so the beat was taken as any other, and the frame is lost a cycle later.
+struct Overrun {
+    happened: (RegisterId, NodeId),
+    /// It had not ended in that cycle.
+    goes_on: (RegisterId, NodeId),
+}
+
+impl Overrun {
+    fn new(m: &mut ModuleBuilder) -> Overrun {
+        let mut register = |name: &str| m.register(name, 1, Some(0));
+        Overrun { happened: register("overran"), goes_on: register("overran_goes_on") }
+    }
+
+    /// With whether a header is blocked in this cycle, and whether its frame ends in it. Has frames lost a cycle later, and counts a frame as
+    /// missed alone.
+    fn connect(
+        self,
+        m: &mut ModuleBuilder,
+        (blocked, ends): (NodeId, NodeId),
+        lost: &mut Lost,
+        events: &mut [NodeId; 4],
+    ) {
+        let unfinished = m.not(ends);
+        let goes_on = m.and(blocked, unfinished);
+        m.set_next(self.happened.0, blocked);
+        m.set_next(self.goes_on.0, goes_on);
+        let before = m.delayed("lost_before", lost.lost, Some(0));
+        let slot = m.delayed("lost_slot", lost.slot, None);
+        *lost = Lost { lost: m.or(before, self.happened.1), slot };
+        let other = m.not(self.happened.1);
+        for (event, name) in events.iter_mut().zip(COUNTERS) {
+            *event = m.delayed(&format!("{name}_before"), *event, Some(0));
+        }
+        let [ended, bad, skips, absent] = *events;
+        *events =
+            [m.and(ended, other), m.and(bad, other), m.and(skips, other), m.or(absent, self.happened.1)];
+    }
 }
 
 /// Says whether a frame comes, is in a slot, or its header waits, where somebody wants to know.
@@ -148,11 +195,11 @@ fn tell_stored(m: &mut ModuleBuilder, told: [(&str, NodeId); 2]) {
 }
 
 /// What the header asks with, until it has its turn.
-fn hold(m: &mut ModuleBuilder, request: &[(&str, NodeId)], loads: NodeId) {
+fn hold(m: &mut ModuleBuilder, request: &[(&str, NodeId)], keeps: NodeId) {
     for (name, value) in request {
         let (register, held) = m.register(&format!("{name}_held"), m.width(*value), None);
         m.set_next(register, *value);
-        m.set_enable(register, loads);
+        m.set_enable(register, keeps);
         m.output(name, held);
     }
 }
@@ -219,9 +266,7 @@ fn store(
     let one = m.number(m.width(bytes), 1);
     let less = m.sub(bytes, one);
     let less = m.slice(less, 0, shape.lane_bits());
-    let bad = m.and(is_bad, ends);
-    let word = m.concat(&[bad, data]);
-    let memory = m.memory("payload", m.width(word), shape.slots * shape.words(), Vec::new());
+    let memory = m.memory("payload", shape.width, shape.slots * shape.words(), Vec::new());
     // A word is read once it is counted, a cycle after it was written.
     m.promise_no_collision(memory);
     let low = m.slice(count, 0, shape.word_bits());
@@ -229,16 +274,18 @@ fn store(
     // Block memory may be far from where the frame comes.
     let stores = m.delayed("store", comes, Some(0));
     let store_address = m.delayed("store_address", address, None);
-    let word = m.delayed("store_word", word, None);
+    let word = m.delayed("store_word", data, None);
     m.write(memory, stores, store_address, word);
-    // The number of the last word of each slot, and its bytes less one: who reads a word knows at once whether it is the last.
-    let last_words = m.memory("last_words", shape.word_bits() + shape.lane_bits(), shape.slots, Vec::new());
+    // The number of the last word of each slot, its bytes less one, and whether the frame is bad: who reads a word knows at once whether it is
+    // the last, and block memory has only whole words of data.
+    let last_words = m.memory("last_words", shape.last_word_bits(), shape.slots, Vec::new());
     let ended = m.and(comes, ends);
     let ended = m.delayed("store_end", ended, Some(0));
     let less = m.delayed("store_less", less, None);
     let low = m.slice(store_address, 0, shape.word_bits());
     let slot = m.slice(store_address, shape.word_bits(), shape.slot_bits());
-    let last_word = m.concat(&[low, less]);
+    let bad = m.delayed("store_bad", is_bad, None);
+    let last_word = m.concat(&[bad, low, less]);
     m.write(last_words, ended, slot, last_word);
     for port in 0..shape.sides() {
         let read = m.input(&format!("read{port}"), 1);
@@ -356,7 +403,7 @@ impl Slots {
     }
 
     /// Whether each slot is written to, and whether one is in use besides that of the frame that comes.
-    fn update(&self, m: &mut ModuleBuilder, shape: &Shape, ended: NodeId, lost: NodeId) -> (NodeId, NodeId) {
+    fn update(&self, m: &mut ModuleBuilder, shape: &Shape, ended: NodeId, lost: Lost) -> (NodeId, NodeId) {
         let nothing = m.not(self.is_there);
         let wants = m.or(nothing, ended);
         let states: Vec<_> = (0..shape.slots)
@@ -378,11 +425,7 @@ impl Slots {
             others.push(m.and(used, is_other));
         }
         let others = m.any(&others);
-        let numbered: Vec<(NodeId, NodeId)> =
-            (0..).zip(&free).map(|(at, free)| (*free, m.number(shape.slot_bits(), at))).collect();
-        let first = m.number(shape.slot_bits(), 0);
-        let next = m.first(&numbered, first);
-        let any = m.any(&free);
+        let (next, any) = spare(m, shape, &free, wants);
         m.set_next(self.current_register, next);
         m.set_enable(self.current_register, wants);
         m.set_next(self.there_register, any);
@@ -399,7 +442,8 @@ impl Slots {
             let still = m.and(*writing, goes_on);
             let next_writing = m.or(taken, still);
             m.set_next(*writing_register, next_writing);
-            let (released, gone) = (m.and(is_told, self.release), m.and(is_current, lost));
+            let is_lost = m.is(lost.slot, at);
+            let (released, gone) = (m.and(is_told, self.release), m.and(is_lost, lost.lost));
             let over = m.or(released, gone);
             let stays = m.not(over);
             let still = m.and(*held, stays);
@@ -426,4 +470,31 @@ impl Slots {
         all.reverse();
         (m.concat(&all), others)
     }
+}
+
+/// The slot that is taken when one is wanted, and whether there is one: found in a cycle before among those that are free, so that what wants it
+/// does not wait for that. A slot that gets free is found a cycle later than it is.
+fn spare(m: &mut ModuleBuilder, shape: &Shape, free: &[NodeId], wants: NodeId) -> (NodeId, NodeId) {
+    let (register, next) = m.register("spare", shape.slot_bits(), Some(0));
+    let (there_register, is_there) = m.register("spare_is_there", 1, Some(0));
+    let others: Vec<NodeId> = (0..)
+        .zip(free)
+        .map(|(at, free)| {
+            let same = m.is(next, at);
+            let same = m.and(same, is_there);
+            let other = m.not(same);
+            m.and(*free, other)
+        })
+        .collect();
+    let numbered: Vec<(NodeId, NodeId)> =
+        (0..).zip(&others).map(|(at, free)| (*free, m.number(shape.slot_bits(), at))).collect();
+    let first = m.number(shape.slot_bits(), 0);
+    let (found, finds) = (m.first(&numbered, first), m.any(&others));
+    let none = m.not(is_there);
+    let moves = m.or(wants, none);
+    for (register, value) in [(register, found), (there_register, finds)] {
+        m.set_next(register, value);
+        m.set_enable(register, moves);
+    }
+    (next, is_there)
 }

@@ -56,13 +56,14 @@ impl PartsLatency {
         let bytes = shape.width / 8;
         let macs = match shape.link {
             Link::Stream => 0,
-            Link::Xgmii => 7,
+            // Of what may be cut the other side is not told before it is there.
+            Link::Xgmii => 7 + u32::from(shape.features.cuts),
             // Preamble, the bytes of a beat, the check sequence that may be there; two before the preamble of the other side; a register on either
             // side of the MACs.
             Link::Gmii => bytes + 17,
         };
         let window = shape.link.cycles((shape.window_words() - 1) * bytes, shape.width) + 2;
-        let transmit = if shape.link.has_slack() { 7 } else { 5 };
+        let transmit = if shape.link.has_slack() { 6 } else { 5 };
         PartsLatency { macs, window, ingress, copies: 1, egress, transmit }
     }
 

@@ -102,6 +102,11 @@ impl Shape {
         address_width(self.width / 8)
     }
 
+    /// Bits of what is kept of the end of a frame: the bytes of its last word less one, the number of that, whether the frame is bad.
+    pub(super) fn last_word_bits(&self) -> u32 {
+        self.lane_bits() + self.word_bits() + 1
+    }
+
     pub(super) fn slot_bits(&self) -> u32 {
         address_width(self.slots)
     }

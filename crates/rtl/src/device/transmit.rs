@@ -40,10 +40,11 @@ pub(super) fn fields(shape: &Shape, side: Side) -> Vec<(&'static str, u32)> {
     fields
 }
 
-/// The module of a sending side. Inputs: `enqueue` with `of_queue`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each receiving
-/// side `writtenN`, `writingN`, `dataN` and `last_wordN`, and `userN` where something goes with frames. Outputs: `accepted`; `readN` with
-/// `address`; `done` with `done_input` and `done_slot`; `countN`; `empty`, a cycle after a frame had no bytes; the stream `m`. Where copies
-/// share new headers, `fetch` with `place` (the number of a slot of all ports) asks for those of the frame whose turn it is, and `emitted`
+/// The module of a sending side. Inputs: `enqueue` with `of_queue`, `bytes` and the [`fields`]; `mode` and `quantumN`; of each
+/// receiving side `writtenN`, `writingN`, `dataN` and `last_wordN`, and `userN` where something goes with frames. Outputs: `accepted`;
+/// `readN` with `address`; `soon`, when a beat is at `m` in the next cycle if none is taken in this one, as far as that is known;
+/// `done` with `done_input` and `done_slot`; `countN`; `empty`, a cycle after a frame had no bytes; the stream `m`. Where copies share
+/// new headers, `fetch` with `place` (the number of a slot of all ports) asks for those of the frame whose turn it is, and `emitted`
 /// is what was asked for last.
 pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> ModuleId {
     let scheduling = scheduler(design, shape.queues, Shape::LENGTH, shape.count_bits());
@@ -126,7 +127,9 @@ pub(super) fn transmit(design: &mut Design, shape: &Shape, side: Side) -> Module
         m.set_next(register, value);
         m.set_enable(register, take);
     }
-    read(&mut m, shape, edits, (input, slot));
+    let first = m.slice(fetched_fields[3], shape.editor().lane(), shape.word_bits());
+    let next = Wanted { input: fetched_fields[0], slot: fetched_fields[1], word: first };
+    read(&mut m, shape, (edits, take), (input, slot), &next);
     let user = with_frame(&mut m, shape, edits, input);
     let done = m.output_of(edits, "done");
     for (name, value) in [("done", done), ("done_input", input), ("done_slot", slot)] {
@@ -237,8 +240,15 @@ fn send(
     let more: Vec<NodeId> = at_output(m, "of_class").into_iter().chain(user).chain(beat.user).collect();
     beat.user = Some(m.concat(&more));
     match at_output(m, "most") {
-        Some(most) => cut(m, shape, (edits, most), (beat, there), output),
+        Some(most) => {
+            // Of what is cut nothing may be left.
+            let unknown = m.number(1, 0);
+            m.output("soon", unknown);
+            cut(m, shape, (edits, most), (beat, there), output);
+        }
         None => {
+            let soon = m.output_of(edits, "soon");
+            m.output("soon", soon);
             m.connect_ready(edits, "m", output.ready);
             m.drive_stream(output, &beat, there);
         }
@@ -294,49 +304,104 @@ fn places(
     Places { write: m.choose(class, &tails), read: m.choose(choice, &heads), heads }
 }
 
-/// Connects the editor with the memory of the port where its frame came in.
-fn read(m: &mut ModuleBuilder, shape: &Shape, edits: InstanceId, (input, slot): (NodeId, NodeId)) {
+/// A frame in the memory of the port where it came in, and the word of it that is to be read.
+#[derive(Clone, Copy)]
+struct Wanted {
+    input: NodeId,
+    slot: NodeId,
+    word: NodeId,
+}
+
+/// What is told of the memory of each receiving side.
+struct Memories {
+    written: Vec<NodeId>,
+    writing: Vec<NodeId>,
+    last_words: Vec<NodeId>,
+}
+
+impl Memories {
+    /// Whether the frame is there as a whole.
+    fn is_whole(&self, m: &mut ModuleBuilder, shape: &Shape, of: &Wanted) -> NodeId {
+        let writing = m.choose(of.input, &self.writing);
+        let flags: Vec<NodeId> = (0..shape.slots).map(|at| m.bit(writing, at)).collect();
+        let comes = m.choose(of.slot, &flags);
+        m.not(comes)
+    }
+
+    /// Whether its word is there while the frame comes.
+    fn is_written(&self, m: &mut ModuleBuilder, shape: &Shape, of: &Wanted) -> NodeId {
+        let written = m.choose(of.input, &self.written);
+        let wide = m.resize(of.word, shape.word_bits() + 1);
+        m.lt(wide, written)
+    }
+
+    /// Whether the frame is there as a whole, and whether its word may be read, by what was told in the cycle before: of the word that would
+    /// be wanted if the editor took the next frame, if it went on, if it waited. Which of these it did comes from registers then, so that
+    /// neither what it does nor what is told of a word decides in one cycle about the next read.
+    fn known_before(
+        &self,
+        m: &mut ModuleBuilder,
+        shape: &Shape,
+        (take, moves): (NodeId, NodeId),
+        (now, next): (&Wanted, &Wanted),
+    ) -> (NodeId, NodeId) {
+        let following = Wanted { word: m.add_number(now.word, 1), ..*now };
+        let whole = [now, next].map(|of| self.is_whole(m, shape, of));
+        let there = [next, &following, now].map(|of| self.is_written(m, shape, of));
+        let available = [m.or(there[0], whole[1]), m.or(there[1], whole[0]), m.or(there[2], whole[0])];
+        let mut later = |name: &str, value: NodeId| m.delayed(name, value, None);
+        let whole = [later("whole_now", whole[0]), later("whole_next", whole[1])];
+        let [of_next, of_following, of_same] =
+            [("next", available[0]), ("following", available[1]), ("same", available[2])]
+                .map(|(name, value)| later(&format!("{name}_available"), value));
+        let (took, moved) = (later("took", take), later("moved", moves));
+        let available = m.mux(moved, of_following, of_same);
+        (m.mux(took, whole[1], whole[0]), m.mux(took, of_next, available))
+    }
+}
+
+/// Connects the editor with the memory of the port where its frame came in. `next` is the frame that it takes.
+fn read(
+    m: &mut ModuleBuilder,
+    shape: &Shape,
+    (edits, take): (InstanceId, NodeId),
+    (input, slot): (NodeId, NodeId),
+    next: &Wanted,
+) {
     let (reads, word) = (m.output_of(edits, "read"), m.output_of(edits, "word"));
-    let (mut written, mut writing, mut data) = (Vec::new(), Vec::new(), Vec::new());
-    let mut last_words = Vec::new();
+    let now = Wanted { input, slot, word };
+    let mut data = Vec::new();
+    let mut told = Memories { written: Vec::new(), writing: Vec::new(), last_words: Vec::new() };
     for port in 0..shape.sides() {
-        written.push(m.input(&format!("written{port}"), shape.word_bits() + 1));
-        writing.push(m.input(&format!("writing{port}"), shape.slots));
-        data.push(m.input(&format!("data{port}"), shape.editor().stored()));
-        last_words.push(m.input(&format!("last_word{port}"), shape.word_bits() + shape.lane_bits()));
+        told.written.push(m.input(&format!("written{port}"), shape.word_bits() + 1));
+        told.writing.push(m.input(&format!("writing{port}"), shape.slots));
+        data.push(m.input(&format!("data{port}"), shape.width));
+        told.last_words.push(m.input(&format!("last_word{port}"), shape.last_word_bits()));
         let own = m.is(input, port.into());
         let enable = m.and(reads, own);
         m.output(&format!("read{port}"), enable);
     }
-    // With slack what is known of a word counts a cycle later, if it is still about this word.
-    let stands = shape.link.has_slack().then(|| {
-        let moves_on = m.output_of(edits, "moves_on");
-        let stands = m.not(moves_on);
-        m.delayed("word_stands", stands, Some(0))
-    });
-    let known = |m: &mut ModuleBuilder, name: &str, value: NodeId| match stands.is_some() {
-        true => m.delayed(name, value, None),
-        false => value,
+    let (whole, available) = match shape.link.has_macs() {
+        true => {
+            let moves = m.output_of(edits, "moves_on");
+            told.known_before(m, shape, (take, moves), (&now, next))
+        }
+        false => {
+            let (whole, there) = (told.is_whole(m, shape, &now), told.is_written(m, shape, &now));
+            (whole, m.or(whole, there))
+        }
     };
-    let (written, writing) = (m.choose(input, &written), m.choose(input, &writing));
-    let flags: Vec<NodeId> = (0..shape.slots).map(|at| m.bit(writing, at)).collect();
-    let comes = m.choose(slot, &flags);
-    let whole = m.not(comes);
-    let wide = m.resize(word, shape.word_bits() + 1);
-    let there = m.lt(wide, written);
-    let available = m.or(whole, there);
-    let available = known(m, "word_available", available);
-    let available = stands.map_or(available, |stands| m.and(stands, available));
     m.connect(edits, "available", available);
     // A frame that still comes has not ended: its last word can be read when it is whole.
-    let last_word = m.choose(input, &last_words);
+    let last_word = m.choose(input, &told.last_words);
     let less = m.slice(last_word, 0, shape.lane_bits());
+    let bad = m.bit(last_word, shape.last_word_bits() - 1);
     let last_word = m.slice(last_word, shape.lane_bits(), shape.word_bits());
     let is_last = m.eq(word, last_word);
     let ends = m.and(whole, is_last);
-    let (ends, less) = (known(m, "word_ends", ends), known(m, "word_less", less));
     m.connect(edits, "ends", ends);
     m.connect(edits, "less", less);
+    m.connect(edits, "bad", bad);
     let stored = m.choose(input, &data);
     m.connect(edits, "stored", stored);
     let address = m.concat(&[slot, word]);

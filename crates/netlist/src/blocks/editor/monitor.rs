@@ -39,20 +39,20 @@ pub(crate) fn monitored() -> Design {
     let less = m.bit(last_byte, 0);
     // Of what follows the last word nothing is known.
     let beyond = m.lt(last_word, word);
-    let given = m.concat(&[is_bad, data]);
-    let kept = m.kept("given", given, read, Some(0));
+    let kept = m.kept("given", data, read, Some(0));
     let inside = m.not(beyond);
     let known = m.kept("known", inside, read, Some(0));
     let stored = input(&m, "stored");
     let same = m.eq(stored, kept);
     let unknown = m.not(known);
     rules.push(m.or(same, unknown));
-    // How many bytes the last word has less than all is of no meaning in another one.
-    let (told_end, told_less) = (input(&m, "ends"), input(&m, "less"));
+    // How many bytes the last word has less than all, and whether the frame is bad, is of no meaning in another one.
+    let (told_end, told_less, told_bad) = (input(&m, "ends"), input(&m, "less"), input(&m, "bad"));
     let right_end = m.eq(told_end, ends);
-    let (right_less, other) = (m.eq(told_less, less), m.not(ends));
-    let right_less = m.or(right_less, other);
-    let right = m.and(right_end, right_less);
+    let (right_less, right_bad, other) = (m.eq(told_less, less), m.eq(told_bad, is_bad), m.not(ends));
+    let right_told = m.and(right_less, right_bad);
+    let right_told = m.or(right_told, other);
+    let right = m.and(right_end, right_told);
     let not_read = m.not(read);
     rules.push(m.any(&[right, not_read, beyond]));
 
