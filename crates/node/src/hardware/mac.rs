@@ -130,6 +130,9 @@ fn transmit(design: &mut Design, m: &mut ModuleBuilder, (link, half): (MacLink, 
     m.set_enable(begun_register, valid);
     let goes = m.and(valid, is_up);
     m.connect_stream(half, "s", &Beat { user: Some(never), ..beat }, goes);
+    if let Some(told) = link.of_devices().told_of_frames() {
+        m.connect(half, told, never);
+    }
     for name in link.of_devices().transmits() {
         let value = m.output_of(half, name);
         m.output(&format!("tx_{name}"), value);

@@ -8,8 +8,9 @@ use millrace_netlist::{Beat, Design, InstanceId, ModuleBuilder, NodeId, StreamSh
 /// Connects each port with a MAC, if the link has some. All run with the clock of the device, so a frame comes without pauses as fast as it
 /// leaves, and what leaves while it comes never has to wait for its next word.
 ///
-/// Where a link [has slack](super::Link::has_slack), the verdict about a frame (check sequence, length) does not reach the slots of the
-/// receiving side within the cycle in which it is made, nor does the ready of the sending half reach the memory of frames.
+/// The verdict about a frame (check sequence, length) does not reach the slots of the receiving side within the cycle in which it is made, nor,
+/// where a link [has slack](super::Link::has_slack), does the ready of the sending half reach the memory of frames. On XGMII the sending half is
+/// told of a frame a cycle before its first beat, which makes up for the first.
 pub(super) fn connect(
     m: &mut ModuleBuilder,
     design: &mut Design,
@@ -34,10 +35,8 @@ pub(super) fn connect(
         }
         let enable = m.bit(up, port as u32);
         m.connect(from, "enable", enable);
-        let (mut beat, mut valid) = m.stream_from(from, "m");
-        if shape.link.has_slack() {
-            (beat, valid) = later(m, frames, &format!("mac{port}"), (&beat, valid));
-        }
+        let (beat, valid) = m.stream_from(from, "m");
+        let (beat, valid) = later(m, frames, &format!("mac{port}"), (&beat, valid));
         m.connect_stream(*receive, "s", &beat, valid);
         let ready = m.ready_of(*receive, "s");
         m.connect_ready(from, "m", ready);
@@ -54,6 +53,10 @@ pub(super) fn connect(
             sends = slice;
         }
         m.connect_streams((sends, "m"), (to, "s"));
+        if let Some(told) = shape.link.told_of_frames() {
+            let soon = m.output_of(*send, "soon");
+            m.connect(to, told, soon);
+        }
         for name in shape.link.transmits() {
             let value = m.output_of(to, name);
             m.output(&format!("tx{port}_{name}"), value);

@@ -112,6 +112,11 @@ impl Link {
         }
     }
 
+    /// The input of the sending half of a MAC that says that a frame begins in the next cycle, if it has one.
+    pub fn told_of_frames(self) -> Option<&'static str> {
+        (self == Link::Xgmii).then_some("s_soon")
+    }
+
     /// The receiving and the sending half of a MAC, with streams of so many bits, and frames of so many bytes at most with their check
     /// sequence.
     pub fn mac(self, design: &mut Design, width: u32, longest: u32) -> Option<(ModuleId, ModuleId)> {

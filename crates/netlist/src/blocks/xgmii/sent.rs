@@ -1,6 +1,6 @@
 //! The sending half with a monitor of its characters, whose output `fault` is 1 when they are not what was taken, or break a rule.
 
-use super::super::mac::monitor::output;
+use super::super::mac::monitor::{input, output};
 use super::super::mac::taken::{FRAME, PLACE, Taken};
 use super::transmit::transmit;
 use super::{ERROR, IDLE, START, TERMINATE};
@@ -20,6 +20,16 @@ pub(crate) fn monitored() -> Design {
     transmit(&mut m);
     let m = &mut m;
     let (taken, fine) = Taken::watch(m, 60);
+    // What is said to be there soon is there in the next cycle.
+    let (soon, valid) = (input(m, "s_soon"), input(m, "s_tvalid"));
+    let due = m.delayed("due", soon, Some(0));
+    let absent = m.not(valid);
+    let broken = m.and(due, absent);
+    let kept = m.not(broken);
+    let (told_register, told) = m.register("told_right", 1, Some(1));
+    let told = m.and(told, kept);
+    m.set_next(told_register, told);
+    let fine = m.and(fine, told);
     let wrong = Sent::watch(m, &taken);
     let bad = m.and(fine, wrong);
     m.output("fault", bad);

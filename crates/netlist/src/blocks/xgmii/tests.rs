@@ -224,8 +224,13 @@ fn frames_for_others_are_filtered() {
     );
 }
 
-/// What the sending half puts on the wire, character by character.
-fn send(frames: &[(Vec<u8>, bool)], rng: &mut Rng, pauses: bool) -> (Vec<Character>, Simulator) {
+/// What the sending half puts on the wire, character by character; `pauses` between frames. Where these are told of before they come, they
+/// begin a cycle earlier.
+fn send(
+    frames: &[(Vec<u8>, bool)],
+    rng: &mut Rng,
+    (pauses, is_told): (bool, bool),
+) -> (Vec<Character>, Simulator) {
     let mut design = Design::new();
     xgmii_transmit(&mut design);
     crate::verify(&design).unwrap();
@@ -240,6 +245,7 @@ fn send(frames: &[(Vec<u8>, bool)], rng: &mut Rng, pauses: bool) -> (Vec<Charact
         };
         let there = pause == 0 && !waiting.is_empty();
         set(&mut sim, "s_tvalid", u64::from(there));
+        set(&mut sim, "s_soon", u64::from(is_told && pause <= 1 && !waiting.is_empty()));
         let mut last = false;
         if let (true, Some((bytes, bad))) = (there, waiting.front()) {
             let rest = &bytes[at..];
@@ -301,14 +307,14 @@ fn read(wire: &[Character]) -> Vec<(Vec<u8>, bool, usize)> {
 
 #[test]
 fn frames_go_out_whole_padded_and_apart() {
-    for pauses in [false, true] {
+    for (pauses, is_told) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut rng = Rng::new(3);
         let mut frames = Vec::new();
         for length in (1..140).chain((0..300).map(|at| 60 + at * 37 % 90)).chain([1514]) {
             let bad = rng.one_in(9);
             frames.push((random(&mut rng, length), bad));
         }
-        let (wire, mut sim) = send(&frames, &mut rng, pauses);
+        let (wire, mut sim) = send(&frames, &mut rng, (pauses, is_told));
         let found = read(&wire);
         assert_eq!(found.len(), frames.len());
         for ((wanted, bad), (bytes, right, _)) in frames.iter().zip(&found) {
@@ -329,14 +335,38 @@ fn frames_go_out_whole_padded_and_apart() {
     }
 }
 
+/// A frame that was told of in the cycle before its first beat begins a cycle earlier than one that was not.
+#[test]
+fn a_frame_that_is_told_of_begins_earlier() {
+    let [at_once, told] = [false, true].map(|is_told| {
+        let mut design = Design::new();
+        xgmii_transmit(&mut design);
+        let mut sim = Simulator::new(&design).unwrap();
+        let [valid, soon] = ["s_tvalid", "s_soon"].map(|name| sim.input(name).unwrap());
+        let control = sim.output("control").unwrap();
+        (0..40)
+            .position(|cycle| {
+                sim.set_u64(soon, u64::from(is_told && cycle >= 9));
+                sim.set_u64(valid, u64::from(cycle >= 10));
+                let starts = sim.get_u64(control) == 1;
+                sim.step();
+                starts
+            })
+            .unwrap()
+    });
+    assert_eq!(at_once - told, 1);
+}
+
 /// Frames of the least length leave as often as the link can carry them.
 #[test]
 fn least_frames_go_out_at_line_rate() {
     let mut rng = Rng::new(4);
     let frames: Vec<(Vec<u8>, bool)> = (0..100).map(|_| (random(&mut rng, 60), false)).collect();
-    let (wire, _) = send(&frames, &mut rng, false);
-    let starts: Vec<usize> =
-        wire.iter().enumerate().filter(|(_, one)| **one == control(START)).map(|(at, _)| at).collect();
-    assert_eq!(starts.len(), 100);
-    assert_eq!(starts[99] - starts[0], 99 * 84);
+    for is_told in [false, true] {
+        let (wire, _) = send(&frames, &mut rng, (false, is_told));
+        let starts: Vec<usize> =
+            wire.iter().enumerate().filter(|(_, one)| **one == control(START)).map(|(at, _)| at).collect();
+        assert_eq!(starts.len(), 100);
+        assert_eq!(starts[99] - starts[0], 99 * 84);
+    }
 }

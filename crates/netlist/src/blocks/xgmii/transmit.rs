@@ -6,8 +6,9 @@ use super::super::once;
 use super::{ERROR, IDLE, START, TERMINATE};
 use crate::*;
 
-/// The sending half of a MAC. Input: the stream `s`, whose `tuser` at the last beat has the frame sent with a wrong check sequence.
-/// Outputs: `data` and `control` of XGMII, and [`TRANSMIT_COUNTERS`](super::super::TRANSMIT_COUNTERS).
+/// The sending half of a MAC. Inputs: the stream `s`, whose `tuser` at the last beat has the frame sent with a wrong check sequence;
+/// `s_soon`, which may say between two frames that the first beat of the next is there in the next cycle, as it is not taken before the
+/// preamble has left. Outputs: `data` and `control` of XGMII, and [`TRANSMIT_COUNTERS`](super::super::TRANSMIT_COUNTERS).
 ///
 /// A frame is made as if it started in lane 0; if it starts in lane 4, all words are moved by half a word. The gap is 12 characters on
 /// average (*deficit idle count*): where the next start is not at a multiple of four, it is up to three shorter, and longer again once
@@ -67,7 +68,9 @@ pub(super) fn transmit(m: &mut ModuleBuilder) {
     let open = m.is(gap, 0);
     let clear = m.not(draining);
     let may = m.all(&[idle, open, clear]);
-    let start = m.and(may, input.valid);
+    let soon = m.input("s_soon", 1);
+    let comes = m.or(input.valid, soon);
+    let start = m.and(may, comes);
     let taking = m.not(padding);
     let taking = m.and(sending, taking);
     let ready = m.or(taking, draining);
