@@ -8,6 +8,7 @@
 //!
 //! A device is in a variable of its lane's thread, as queues are ([`crate::own`]); nobody else reaches it.
 
+use crate::MemberId;
 use crate::counts::{Counts, Loss};
 use millrace_drivers::{PortError, PortStatistics, QueuePair, Received};
 use millrace_frames::{Batch, Packet, PacketPool};
@@ -39,6 +40,8 @@ pub(crate) struct Device {
     has_waiting: bool,
     /// Whether it was handed packets that it may hold back.
     is_to_flush: bool,
+    /// How many frames of which switches of the lane it was handed by these themselves since the lane has looked.
+    sent: Vec<(MemberId, usize)>,
 }
 
 impl Device {
@@ -82,6 +85,18 @@ impl Device {
         let before = batch.len();
         batch.recycle_if(pool, |packet: &Packet| !self.pair.takes_length(packet.len()));
         counts.lose(Loss::Length, before - batch.len());
+    }
+
+    /// Whether it was handed packets that it may hold back.
+    #[inline]
+    pub(crate) fn is_to_flush(&self) -> bool {
+        self.is_to_flush
+    }
+
+    /// Adds how many frames it was handed by switches themselves since this was asked last.
+    #[inline]
+    pub(crate) fn take_sent(&mut self, into: &mut Vec<(MemberId, usize)>) {
+        into.append(&mut self.sent);
     }
 
     /// Has what was handed to it leave.
@@ -147,6 +162,7 @@ pub(crate) fn add(number: u16, pair: Box<dyn QueuePair>) -> Place {
         failure: None,
         has_waiting: false,
         is_to_flush: false,
+        sent: Vec::new(),
     };
     DEVICES.with_borrow_mut(|places| {
         let free = places.iter().position(Option::is_none).unwrap_or(places.len());
@@ -183,7 +199,7 @@ pub(crate) fn send(
     (number, place): (u16, &AtomicUsize),
     batch: &mut Batch,
     pool: &mut PacketPool,
-    counts: &Counts,
+    (counts, member): (&Counts, Option<MemberId>),
 ) {
     DEVICES.with_borrow_mut(|places| {
         let is_it = |device: &Option<Device>| device.as_ref().is_some_and(|device| device.number == number);
@@ -196,6 +212,12 @@ pub(crate) fn send(
         let Some(device) = places[at].as_mut().filter(|device| !device.has_waiting) else { return };
         // No round of the lane may come before it has kept all that it can keep.
         device.complete(pool);
+        let before = batch.len();
         device.transmit(batch, pool, counts);
+        let Some(member) = member else { return };
+        match device.sent.last_mut() {
+            Some((last, frames)) if *last == member => *frames += before - batch.len(),
+            _ => device.sent.push((member, before - batch.len())),
+        }
     });
 }

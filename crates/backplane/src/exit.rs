@@ -86,7 +86,7 @@ impl Exit {
         let unfit = tags::put_on(tags, batch, pool);
         self.counts.lose(Loss::Tag, unfit);
         if self.note.is_here() && self.has_nothing() && self.largest.is_none() {
-            devices::send((self.physical, &self.place), batch, pool, &self.counts);
+            devices::send((self.physical, &self.place), batch, pool, (&self.counts, self.member));
             if batch.is_empty() {
                 return;
             }

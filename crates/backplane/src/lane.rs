@@ -170,6 +170,7 @@ impl Lane {
         let mut busy = self.doorbell.has_rung() && self.answer();
         busy |= !self.called.is_empty() && self.answer_called();
         busy |= self.receive();
+        self.wake_fed();
         busy |= self.wake_late();
         self.take_told();
         if self.active.is_empty() {
@@ -232,21 +233,20 @@ impl Lane {
         let mut present =
             (0..).zip(&mut self.members).filter_map(|(id, member)| Some((id, member.as_mut()?)));
         let only = match (present.next(), present.next()) {
-            (Some((id, member)), None) if member.share().largest >= WHOLE => Some((id, member)),
+            (Some((id, member)), None) if member.share().largest >= WHOLE && member.has_bits() => {
+                Some((id, member))
+            }
             _ => None,
         };
-        for physical in &mut self.physicals {
-            physical.feeds.take().into_iter().for_each(|wire| wire.set_source(None));
-        }
         let Some((id, member)) = only else {
+            self.physicals.iter_mut().for_each(|physical| physical.feed(None));
             self.members.iter_mut().flatten().for_each(|member| member.is_fed = false);
             return;
         };
         for physical in &mut self.physicals {
             let wire = self.spread.whole(physical.number).filter(|wire| wire.member_here() == Some(id));
             let is_its_own = |wire: &&Arc<Wire>| member.wires().any(|own| Arc::ptr_eq(own, wire));
-            physical.feeds = wire.filter(is_its_own).cloned();
-            physical.feeds.iter().for_each(|wire| wire.set_source(Some(physical.place)));
+            physical.feed(wire.filter(is_its_own));
         }
         member.is_fed = self.physicals.iter().any(|physical| physical.feeds.is_some());
     }
@@ -337,7 +337,6 @@ impl Lane {
         }
         if !any || begun == 0 {
             spread.hand_over(pool, |_, _| {});
-            self.wake_fed();
             return any;
         }
         let (collected, now) = (spread.collected() as u64, now_ns());
@@ -484,11 +483,15 @@ impl Lane {
             }
         }
         let mut any = false;
-        let begun =
-            if physicals.iter().any(Physical::has_waiting) && members.len() > 1 { now_ns() } else { 0 };
+        let has_work = |physical: &Physical| {
+            physical.has_waiting()
+                || devices::with(physical.place, |device| device.is_to_flush()).unwrap_or(false)
+        };
+        let begun = if members.len() > 1 && physicals.iter().any(has_work) { now_ns() } else { 0 };
         for physical in physicals.iter_mut() {
             devices::with(physical.place, |device| {
                 device.complete(pool);
+                device.take_sent(sent);
                 if physical.has_waiting() {
                     any |= physical.send(device, sent, pool);
                 }

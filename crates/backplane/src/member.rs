@@ -150,6 +150,11 @@ impl Member {
         any || self.worker.is_behind()
     }
 
+    /// Whether each of its ports has a bit by which the lane knows that it is to look there.
+    pub(crate) fn has_bits(&self) -> bool {
+        self.bits.is_some()
+    }
+
     /// Has the processor bring what else a turn of it uses: it is in the cache itself, and its turn is next.
     #[inline]
     pub(crate) fn ask_ahead(&self) {

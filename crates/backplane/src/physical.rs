@@ -46,8 +46,16 @@ impl Physical {
         Physical { number, place, feeds: None, turns: VecDeque::new(), least: u64::MAX }
     }
 
+    /// The port of a switch takes its frames itself from now on, or none.
+    pub(crate) fn feed(&mut self, wire: Option<&Arc<Wire>>) {
+        self.feeds.take().into_iter().for_each(|wire| wire.set_source(None));
+        self.feeds = wire.cloned();
+        wire.into_iter().for_each(|wire| wire.set_source(Some(self.place)));
+    }
+
     /// Its device; what waits for it is lost, and counted.
     pub(crate) fn end(mut self, pool: &mut PacketPool) -> Option<Box<dyn QueuePair>> {
+        self.feed(None);
         self.give_up(pool);
         devices::remove(self.place)
     }

@@ -126,3 +126,41 @@ fn a_switch_without_packets_lets_its_lane_sleep_and_wakes_with_them() {
     let used = Duration::from_nanos(member.counts.used_ns() - before);
     assert!(used < Duration::from_millis(30), "{used:?}");
 }
+
+/// More ports than there are bits by which a lane knows where to look.
+#[test]
+fn a_switch_of_many_ports_gets_its_frames_too() {
+    let mut device = Device::new(1);
+    let mut member = device.add(0, 70, Traffic::default());
+    device.claim(&mut member, 69, 0, Match::Whole);
+    device.claim(&mut member, 68, 1, Match::Whole);
+    let sent: Vec<Vec<u8>> = (0..200).map(|n| frame([2; 6], None, n)).collect();
+    device.cables[0].send(sent.clone());
+    assert_eq!(device.cables[1].receive(200), sent);
+}
+
+/// The place of a device that has gone is that of the next one.
+#[test]
+fn frames_of_a_port_that_came_later_are_nobodys_until_a_route_says_whose() {
+    let mut device = Device::new(1);
+    let mut member = device.add(0, 2, Traffic::default());
+    device.claim(&mut member, 0, 0, Match::Whole);
+    device.claim(&mut member, 1, 1, Match::Whole);
+    device.cables[0].send([frame([2; 6], None, 1)]);
+    assert_eq!(numbers(&device.cables[1].receive(1)), [1]);
+    device.backplane.remove_physical(0, 0).unwrap();
+    let later = MemoryPort::new(Plug(device.cables[0].clone(), Vec::new()));
+    device.backplane.add_physical(0, 7, Box::new(later)).unwrap();
+    device.cables[0].send((0..100).map(|n| frame([2; 6], None, n)));
+    wait_for(|| device.backplane.unclassified() == 100);
+    // A flood of such frames does not keep the switch from those of its other port, and the one that had the place has none of them, although it looks.
+    for n in 0..20 {
+        device.cables[0].send((0..2000).map(|n| frame([2; 6], None, n)));
+        device.backplane.connect(port(&member.wires, 0), &[]).unwrap();
+        device.cables[1].send([frame([2; 6], None, n)]);
+    }
+    let rx = |port: usize| member.control.report(PATIENCE).unwrap().ports[port].counters.rx_packets;
+    wait_for(|| rx(1) == 20);
+    assert_eq!(rx(0), 1);
+    assert!(device.cables[1].from.lock().unwrap().is_empty());
+}
