@@ -27,18 +27,23 @@ fn send(device: &Device) {
     }
 }
 
+/// Frames come for all ports for a while.
+fn the_other_gets_its_frames(device: &Device, other: &MemberHandle) {
+    for round in 0..20 {
+        send(device);
+        let came = numbers(&device.cables[1].receive(100));
+        assert_eq!(came, (0..100).collect::<Vec<u16>>(), "round {round}");
+    }
+    assert_eq!(other.counts.losses().count(), 0);
+}
+
 #[test]
 fn who_is_slow_at_many_ports_leaves_packets_for_others() {
     for lanes in [1, 2] {
         let share = TimeShare { guaranteed: 0, largest: WHOLE / 1000 };
         let (mut device, hoard, mut other) = with_many_ports(lanes, share);
         device.claim(&mut other, 1, 1, Match::Vlan(VID));
-        for round in 0..20 {
-            send(&device);
-            let came = numbers(&device.cables[1].receive(100));
-            assert_eq!(came, (0..100).collect::<Vec<u16>>(), "round {round}");
-        }
-        assert_eq!(other.counts.losses().count(), 0);
+        the_other_gets_its_frames(&device, &other);
         // It has no more than half of them, and the rest is lost.
         let waiting = || hoard.wires.iter().map(|wire| wire.waiting() as u64).sum::<u64>();
         assert!(waiting() <= 2048, "{}", waiting());
@@ -76,12 +81,7 @@ fn who_sends_to_a_port_that_is_stuck_leaves_packets_for_others() {
         let to = ExitTo { lane: 0, physical: 2, share: ExitShare::default(), tags: Default::default() };
         hoard.wires.iter().for_each(|wire| device.backplane.connect(wire, &[to]).unwrap());
         device.claim(&mut other, 1, 1, Match::Vlan(VID));
-        for round in 0..20 {
-            send(&device);
-            let came = numbers(&device.cables[1].receive(100));
-            assert_eq!(came, (0..100).collect::<Vec<u16>>(), "round {round}");
-        }
-        assert_eq!(other.counts.losses().count(), 0);
+        the_other_gets_its_frames(&device, &other);
         let lost = || hoard.counts.losses().map(|(_, lost)| lost).sum::<u64>();
         wait_for(|| lost() >= 20 * 6400 - 2048 - 64);
         assert!(lost() < 20 * 6400 - 1000);
