@@ -182,8 +182,7 @@ pub(crate) fn remove(place: Place) -> Option<Box<dyn QueuePair>> {
 
 /// All devices go: the lane ends.
 pub(crate) fn remove_all() {
-    let devices = DEVICES.take();
-    drop(devices);
+    drop(DEVICES.take());
 }
 
 /// Does something with a device; none: there is none. `work` reaches no other device.

@@ -1,10 +1,9 @@
 //! A switch that runs, and who hears of what happens there.
 
 use millrace_dataplane::{Control, DigestMessage, Notice, PortId, Summary, Trace, Worker};
-use millrace_drivers::{LinkWatch, Links};
+use millrace_drivers::{LinkNews, LinkWatch, Links};
 use millrace_pipeline::Program;
-use std::io::{self, Read};
-use std::os::fd::AsRawFd;
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -66,7 +65,7 @@ impl Instance {
     /// The kernel does not tell of links.
     pub fn watch(&mut self, links: Links) -> io::Result<()> {
         let mut watch = LinkWatch::new(links)?;
-        tell_changes(&mut watch, &self.listeners);
+        watch.changes().into_iter().for_each(|(port, is_up)| tell_change(port, is_up, &self.listeners));
         self.links = Some(watch);
         Ok(())
     }
@@ -78,7 +77,6 @@ impl Instance {
     pub fn run(self) -> io::Result<Summary> {
         let Instance { worker, control, notices, links, listeners } = self;
         let (stop, stopped) = UnixStream::pair()?;
-        stopped.set_nonblocking(true)?;
         Ok(std::thread::scope(|scope| {
             let listeners = &listeners[..];
             scope.spawn(move || tell(&notices, listeners));
@@ -110,34 +108,22 @@ pub fn tell_of(notice: &Notice, listeners: &[Arc<dyn Listener>]) {
 }
 
 /// Tells of links that come up and go down, until the other end of `stopped` is gone.
-fn tell_links(
-    mut watch: LinkWatch,
-    stopped: &UnixStream,
-    control: &Control,
-    listeners: &[Arc<dyn Listener>],
-) {
-    loop {
-        tell_changes(&mut watch, listeners);
-        for (port, mtu) in watch.new_mtus() {
-            info!(port, mtu, "link");
-        }
-        if let Err(error) = watch.wait(stopped.as_raw_fd()) {
-            error!(%error, "links are not watched any more");
-            return;
-        }
-        // A worker without traffic sleeps; its drivers find out which ports are gone.
+fn tell_links(watch: LinkWatch, stopped: &UnixStream, control: &Control, listeners: &[Arc<dyn Listener>]) {
+    let tell = |news| match news {
+        LinkNews::State(port, is_up) => tell_change(port, is_up, listeners),
+        LinkNews::Mtu(port, mtu) => info!(port, mtu, "link"),
+    };
+    let look = || {
         control.look_at_ports();
-        // Nothing is ever written there.
-        if matches!((&*stopped).read(&mut [0]), Ok(0)) {
-            return;
-        }
+        true
+    };
+    if let Err(error) = watch.follow(stopped, tell, look) {
+        error!(%error, "links are not watched any more");
     }
 }
 
-fn tell_changes(watch: &mut LinkWatch, listeners: &[Arc<dyn Listener>]) {
-    for (port, is_up) in watch.changes() {
-        let port = port.into();
-        info!(port, is_up, "link");
-        listeners.iter().for_each(|listener| listener.link(port, is_up));
-    }
+fn tell_change(port: u16, is_up: bool, listeners: &[Arc<dyn Listener>]) {
+    let port = port.into();
+    info!(port, is_up, "link");
+    listeners.iter().for_each(|listener| listener.link(port, is_up));
 }

@@ -63,7 +63,7 @@ pub use fault::{FaultInjector, Faults};
 pub use hardware_clock::HardwareClock;
 pub use kinds::{CHECK_SEQUENCE, FrameKinds, SIZES};
 pub use link_counters::{DirectionCounters, LinkCounters};
-pub use link_watch::{LinkState, LinkWatch, Links, PortLink};
+pub use link_watch::{LinkNews, LinkState, LinkWatch, Links, PortLink};
 pub use memory_port::{FarEnd, MemoryPort, Next};
 pub use null::{NullDevice, NullPort};
 pub use open::{device, device_among, open, open_among};

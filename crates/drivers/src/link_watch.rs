@@ -11,8 +11,9 @@ use crate::link::{LinkName, note_change};
 use crate::link_counters::LinkCounters;
 use crate::spec::{Driver, InterfaceSpec, PortSpec};
 use crate::wait::wait_readable;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -57,6 +58,15 @@ pub struct LinkState {
     pub mtu: Option<u32>,
     /// What it has counted since the switch has it; none of one that is gone.
     pub counters: Option<LinkCounters>,
+}
+
+/// What is new of the link of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkNews {
+    /// Whether it is up.
+    State(u16, bool),
+    /// Its MTU.
+    Mtu(u16, usize),
 }
 
 #[derive(Debug)]
@@ -206,6 +216,29 @@ impl LinkWatch {
             }
         }
         new
+    }
+
+    /// Tells of links, until the other end of `stopped` is gone, or `look` says that nobody is there any more: drivers are to look at their ports, which
+    /// may have sleeping workers, after each time when one may have changed.
+    ///
+    /// # Errors
+    /// What poll(2) says: links are not watched any more.
+    pub fn follow(
+        mut self,
+        stopped: &UnixStream,
+        mut tell: impl FnMut(LinkNews),
+        mut look: impl FnMut() -> bool,
+    ) -> io::Result<()> {
+        stopped.set_nonblocking(true)?;
+        loop {
+            self.changes().into_iter().for_each(|(port, is_up)| tell(LinkNews::State(port, is_up)));
+            self.new_mtus().into_iter().for_each(|(port, mtu)| tell(LinkNews::Mtu(port, mtu)));
+            self.wait(stopped.as_raw_fd())?;
+            // Nothing is ever written there.
+            if !look() || matches!((&*stopped).read(&mut [0]), Ok(0)) {
+                return Ok(());
+            }
+        }
     }
 
     /// Waits until a link may have changed, or the descriptor is readable.

@@ -4,9 +4,7 @@
 use crate::failure::Failure;
 use millrace_backplane::Backplane;
 use millrace_device_file::Port;
-use millrace_drivers::{LinkWatch, Links, PortSpec};
-use std::io::Read;
-use std::os::fd::AsRawFd;
+use millrace_drivers::{LinkNews, LinkWatch, Links, PortSpec};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -25,7 +23,6 @@ impl Watched {
         let links = Links::default();
         let watch = LinkWatch::new(links.clone()).map_err(Failure::failed)?;
         let (stop, stopped) = UnixStream::pair().map_err(Failure::failed)?;
-        stopped.set_nonblocking(true).map_err(Failure::failed)?;
         let (of, backplane) = (links.clone(), Arc::downgrade(backplane));
         let thread = thread::Builder::new().name("links".into());
         thread.spawn(move || tell(watch, &of, &stopped, &backplane)).map_err(Failure::failed)?;
@@ -46,24 +43,14 @@ impl Watched {
 }
 
 /// Tells of links that change, until the other end of `stopped` is gone.
-fn tell(mut watch: LinkWatch, links: &Links, mut stopped: &UnixStream, backplane: &Weak<Backplane>) {
+fn tell(watch: LinkWatch, links: &Links, stopped: &UnixStream, backplane: &Weak<Backplane>) {
     let name = |number| links.of_port(number).map_or_else(String::new, |port| port.spec.to_string());
-    loop {
-        for (number, is_up) in watch.changes() {
-            info!(port = name(number), is_up, "link");
-        }
-        for (number, mtu) in watch.new_mtus() {
-            info!(port = name(number), mtu, "link");
-        }
-        if let Err(error) = watch.wait(stopped.as_raw_fd()) {
-            error!(%error, "links are not watched any more");
-            return;
-        }
-        // Nothing is ever written there.
-        if matches!(stopped.read(&mut [0]), Ok(0)) {
-            return;
-        }
-        let Some(backplane) = backplane.upgrade() else { return };
-        backplane.look_at_ports();
+    let tell = |news| match news {
+        LinkNews::State(number, is_up) => info!(port = name(number), is_up, "link"),
+        LinkNews::Mtu(number, mtu) => info!(port = name(number), mtu, "link"),
+    };
+    let look = || backplane.upgrade().inspect(|backplane| backplane.look_at_ports()).is_some();
+    if let Err(error) = watch.follow(stopped, tell, look) {
+        error!(%error, "links are not watched any more");
     }
 }
