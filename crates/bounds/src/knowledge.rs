@@ -54,13 +54,19 @@ pub(crate) struct Call {
 impl Knowledge {
     /// What the tables of a state say now.
     pub fn of(state: &State) -> Knowledge {
+        let memory = state.memory_bytes() as u64;
         let (program, tables) = (state.program(), state.tables());
         let known = program
             .tables
             .keys()
             .map(|id| Table::of(program, &tables, id, state.needs_priority(id)))
             .collect();
-        Knowledge { tables: known, is_shared: state.has_sections(), memory: state.account().held().bytes }
+        Knowledge { tables: known, is_shared: state.has_sections(), memory }
+    }
+
+    /// Bytes of tables and objects.
+    pub fn memory(&self) -> u64 {
+        self.memory
     }
 }
 

@@ -32,10 +32,13 @@ pub(crate) fn meter_unit(unit: Unit) -> MeterUnit {
 
 /// The values one after another, each in whole bytes.
 pub(crate) fn pack(values: &[Bits]) -> Vec<u8> {
-    match values {
-        [one] => one.to_bytes(),
-        _ => values.iter().flat_map(Bits::to_bytes).collect(),
+    if let [one] = values {
+        return one.to_bytes();
     }
+    // As much memory as they take: entries keep it.
+    let mut packed = Vec::with_capacity(values.iter().map(|value| value.width().div_ceil(8) as usize).sum());
+    values.iter().for_each(|value| packed.extend(value.to_bytes()));
+    packed
 }
 
 /// The reverse of [`pack`] for values of these widths.

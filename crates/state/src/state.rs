@@ -115,6 +115,15 @@ impl State {
         Ok(State { schema, handle, shared, own, noted, account, vacant, object_writes: 0 })
     }
 
+    /// Bytes of memory that its tables and objects take as they are, once packets have used all cells of arrays. It is not what quotas count
+    /// ([`State::account`]), which is by a list of prices, so that an operator can compute it.
+    pub fn memory_bytes(&self) -> usize {
+        let (meters, registers) = (self.shared.meters.values(), self.shared.registers.values());
+        let arrays = meters.map(MeterArray::memory_bytes).chain(registers.map(RegisterArray::memory_bytes));
+        let sets = self.own.value_sets.values().map(tables::ValueSet::memory_bytes);
+        self.tables().memory_bytes() + arrays.chain(sets).sum::<usize>()
+    }
+
     /// What it may take, and what it does.
     pub fn account(&self) -> &Arc<Account> {
         &self.account

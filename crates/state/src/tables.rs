@@ -190,6 +190,14 @@ impl Tables {
         self.charge.held()
     }
 
+    /// Bytes of memory that tables, profiles and counters take.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let tables = self.tables.values().map(tables::Table::memory_bytes);
+        let profiles = self.profiles.values().map(ActionProfile::memory_bytes);
+        let counters = self.counters.values().map(tables::CounterArray::memory_bytes);
+        tables.chain(profiles).chain(counters).sum()
+    }
+
     /// Counts again, from what each table and profile says of itself.
     pub(crate) fn count_again(&mut self) {
         let tables: Held = self.tables.values().map(tables::Table::held).sum();

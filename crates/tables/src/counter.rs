@@ -150,8 +150,8 @@ impl Tally {
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.parts.len() * self.cells * size_of::<CounterCell>()
-            + self.own.capacity() * size_of::<CounterValue>()
+        let parts: usize = self.parts.iter().map(|part| part.bytes()).sum();
+        parts + self.own.capacity() * size_of::<CounterValue>()
     }
 
     fn counted(&self, at: usize) -> CounterValue {
@@ -197,6 +197,11 @@ impl CounterArray {
     /// The number of counters.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Bytes of memory once all counters were used: those of each worker.
+    pub fn memory_bytes(&self) -> usize {
+        self.tally.bytes()
     }
 
     /// The part of one more worker. What it has counted stays when the worker goes.

@@ -30,6 +30,7 @@ mod direct_meter;
 pub mod engines;
 mod entry;
 mod error;
+mod heap;
 mod key;
 pub mod limits;
 mod meter;

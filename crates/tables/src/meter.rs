@@ -334,6 +334,14 @@ impl MeterArray {
         self.size
     }
 
+    /// Bytes of memory once all counts were used: those of configured meters, of all accounts, and of what is counted.
+    pub fn memory_bytes(&self) -> usize {
+        let MeterCells { counts, chunks, accounts } = &*self.cells;
+        let made = chunks.iter().filter(|chunk| chunk.get().is_some()).count();
+        let meters = made * CHUNK * size_of::<Shared>() + size_of_val(&**chunks);
+        counts.bytes() + meters + accounts.as_ref().map_or(0, Cells::bytes)
+    }
+
     /// Colours a packet of `bytes` bytes that arrives at `now_ns` ([`Meter::execute`]) and counts it by its colour. `None`,
     /// and no meter changes, when there is no such meter.
     #[inline]

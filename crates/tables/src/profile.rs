@@ -127,6 +127,12 @@ impl ActionProfile {
         self.held
     }
 
+    /// Bytes of memory of members and groups, as their price is without what they take in tables.
+    pub fn memory_bytes(&self) -> usize {
+        let in_tables = self.in_tables.saturating_mul(self.members.len() as u64);
+        self.held.bytes.saturating_sub(in_tables) as usize
+    }
+
     /// What a member counts for that does this.
     pub fn price(&self, action: &ActionCall) -> Held {
         prices::member(action.data.len(), self.in_tables)

@@ -72,6 +72,11 @@ impl RegisterArray {
         self.size
     }
 
+    /// Bytes of memory once all cells were used.
+    pub fn memory_bytes(&self) -> usize {
+        self.cells.limbs.bytes() + self.cells.locks.as_ref().map_or(0, |locks| size_of_val(&**locks))
+    }
+
     /// The value of a cell of at most 64 bits; zero when there is no such cell.
     #[inline]
     pub fn read_one(&self, index: u64) -> u64 {

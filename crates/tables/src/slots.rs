@@ -7,6 +7,7 @@
 use crate::action::{ActionCall, ActionDataId};
 use crate::engines::{Cells, Domain, NoMemory, Publisher, Stamp, Subscriber, Worker};
 use crate::entry::{GroupRef, MemberRef, TargetRef};
+use crate::heap;
 use crate::profile::Selection;
 use crate::record::RecordLayout;
 use std::collections::{HashMap, VecDeque};
@@ -152,12 +153,13 @@ impl Slots {
 
     /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let data: usize =
-            self.slots.iter().filter_map(|slot| slot.call.as_ref()).map(|c| c.data.len() + 48).sum();
-        self.slots.len() * self.layout.stride as usize
+        let calls = self.slots.iter().filter_map(|slot| slot.call.as_ref());
+        let of_call = heap::piece(2 * size_of::<usize>() + size_of::<ActionCall>());
+        let data: usize = calls.map(|call| of_call + heap::piece(call.data.len())).sum();
+        Cells::<AtomicU64>::bytes_of_first(self.slots.len() * self.layout.words())
             + self.slots.capacity() * size_of::<ActionSlot>()
-            + self.by_call.capacity() * (size_of::<(Arc<ActionCall>, u32)>() + 1)
-            + self.by_key.capacity() * (size_of::<(Key, u32)>() + 1)
+            + heap::hash_map::<(Arc<ActionCall>, u32)>(self.by_call.capacity())
+            + heap::hash_map::<(Key, u32)>(self.by_key.capacity())
             + data
     }
 

@@ -8,6 +8,7 @@ mod index;
 
 use crate::engines::NoMemory;
 use crate::entry::EntryIndex;
+use crate::heap;
 use crate::key::{FieldMatch, KeyField, KeySchema, MatchKind, keep_prefix};
 use index::Index;
 use std::cmp::Reverse;
@@ -113,7 +114,9 @@ impl Store {
 
     /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.records.capacity() + self.index.bytes() + self.by_rank.len() * 32 + self.lengths.len() * 16
+        self.records.capacity()
+            + self.index.bytes()
+            + heap::tree_map::<((Reverse<u32>, u64), u32)>(self.by_rank.len())
     }
 
     /// The indices of all entries, in the order of insertion.

@@ -10,6 +10,7 @@ use crate::counter::{CounterKind, CounterValue};
 use crate::engines::{Domain, LookupContract, NoMemory, Stamp};
 use crate::entry::{Entry, EntryIndex, EntrySpec, EntryTarget, GroupRef, MemberRef, TargetRef};
 use crate::error::{SpecError, TableError};
+use crate::heap;
 use crate::key::{FieldMatch, KeySchema, MatchKind};
 use crate::limits::{MAX_ACTION_BYTES, MAX_ENTRIES};
 use crate::meter::{ColorCounts, Meter, MeterConfig, MeterUnit};
@@ -288,9 +289,9 @@ impl Table {
         Held::one(bytes)
     }
 
-    /// Bytes of memory that entries and what workers read take.
+    /// Bytes of memory that the table takes: entries, what finds them, and what workers read.
     pub fn memory_bytes(&self) -> usize {
-        let own = self.attached.bytes() + (self.free.len() + self.limbo.len()) * 4;
+        let own = self.attached.bytes() + (self.free.len() + self.limbo.len()) * 4 + heap::EMPTY_TABLE;
         self.store.memory_bytes() + self.published.memory_bytes() + self.slots.memory_bytes() + own
     }
 

@@ -41,6 +41,11 @@ impl ValueSet {
         self.size
     }
 
+    /// Bytes of memory that the members take.
+    pub fn memory_bytes(&self) -> usize {
+        self.members.memory_bytes() + self.free.capacity() * size_of::<EntryIndex>()
+    }
+
     /// Whether some member accepts a packed key. A key of the wrong length is in no set.
     pub fn contains(&self, key: &[u8]) -> bool {
         key.len() == self.schema.stride() && self.members.lookup(key).is_hit()

@@ -26,6 +26,7 @@ mod tests;
 use super::contract::LookupContract;
 use super::grace::{Domain, Publisher, Subscriber, Worker};
 use super::simd::Simd;
+use crate::heap;
 use group::{Group, MAX_GROUP, Rows};
 use rule::Dimension;
 use rule::Rule;
@@ -219,8 +220,9 @@ impl Acl {
     /// Bytes of memory that groups and rules take.
     pub fn memory_bytes(&self) -> usize {
         let searched = self.version.current().searched.iter().map(|searched| searched.group.bytes());
-        let rules = self.rules.values().map(|(rule, _)| rule.bytes() + 80);
-        searched.sum::<usize>() + rules.sum::<usize>()
+        let rules = self.rules.values().map(|(rule, _)| rule.memory_bytes());
+        let in_order = heap::tree_map::<(Order, Placed)>(self.rules.len());
+        searched.sum::<usize>() + rules.sum::<usize>() + in_order
     }
 }
 

@@ -29,6 +29,7 @@ use super::grace::{Domain, Publisher, Stamp, Subscriber, Worker};
 use super::memory::NoMemory;
 use super::shape::LookupShape;
 use super::simd::Simd;
+use crate::heap;
 use prefixes::Prefixes;
 pub(crate) use prefixes::SECTION_BITS;
 use std::collections::{HashMap, VecDeque};
@@ -249,7 +250,7 @@ impl Dir24 {
         let arrays = self.array.current().bytes(first, used);
         arrays
             + self.exists.bytes()
-            + self.groups.capacity() * (size_of::<Group>() + 8)
+            + heap::hash_map::<(u32, Group)>(self.groups.capacity())
             + (self.groups.len() << self.low)
     }
 

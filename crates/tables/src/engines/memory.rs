@@ -118,6 +118,12 @@ impl<T: Cell> Cells<T> {
         self.len * size_of::<T>()
     }
 
+    /// Bytes of memory of an array of which so many cells are used, the first ones: where they fill huge pages, whole ones.
+    pub(crate) fn bytes_of_first(used: usize) -> usize {
+        let bytes = used * size_of::<T>();
+        if bytes < HUGE { bytes } else { bytes.next_multiple_of(HUGE) }
+    }
+
     /// Has some cells lie in huge pages from now on, or in small ones. The system does it when it is good for it; in memory of
     /// less than one huge page it is not asked. Small pages that are there become huge at once where the system can do that (Linux
     /// 6.1), else some time later.

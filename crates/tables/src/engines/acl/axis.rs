@@ -113,6 +113,7 @@ fn split(starts: &[u32], classes: &[u16], up: u32, low: u32, most: usize) -> Opt
         first.push((second.len() as u32) << 5 | coarsest);
         second.extend((base..=base + span).step_by(1 << coarsest).map(|value| walk.class(value)));
     }
+    second.shrink_to_fit();
     Some(Map::Split { up, low, first, second })
 }
 
@@ -156,6 +157,8 @@ fn stepped(starts: &[u32], classes: &[u16], up: u32) -> Map {
         chunk * 2 + 1
     });
     let first = first.collect();
+    second.shrink_to_fit();
+    third.shrink_to_fit();
     Map::Stepped { up, first, second, third }
 }
 

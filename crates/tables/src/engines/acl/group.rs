@@ -308,7 +308,7 @@ impl Group {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let axes: usize = self.axes.iter().map(Axis::bytes).sum();
+        let axes: usize = self.axes.iter().map(|axis| size_of::<Axis>() + axis.bytes()).sum();
         let layers: usize = self.layers.iter().map(Layer::bytes).sum();
         let rules = self.len() * (4 + size_of::<Order>() + 8) + self.inexact.len() * 8;
         axes + layers + rules
@@ -385,8 +385,9 @@ impl Layer {
     }
 
     fn bytes(&self) -> usize {
-        let axes = self.axes.iter().map(|used| used.rows.bytes() + used.bases.len() * 4);
+        let of_axis = |used: &LayerAxis| used.rows.bytes() + used.bases.len() * 4 + size_of::<LayerAxis>();
+        let axes = self.axes.iter().map(of_axis);
         let cut = self.cut.as_ref().map_or(0, |cut| cut.part_of.len() * 2);
-        axes.sum::<usize>() + cut + self.maps.len() * 2 + self.ranks.len() * 4
+        size_of::<Layer>() + axes.sum::<usize>() + cut + self.maps.len() * 2 + self.ranks.len() * 4
     }
 }

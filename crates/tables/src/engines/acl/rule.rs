@@ -1,5 +1,6 @@
 //! Rules, and what they ask of each dimension of the key.
 
+use crate::heap;
 use std::cmp::Reverse;
 
 /// Widest dimension in bits.
@@ -230,6 +231,18 @@ impl Rule {
         let intervals: usize = self.intervals.iter().map(|kept| 24 + kept.capacity() * 8).sum();
         let ranges: usize = self.ranges.iter().map(|(.., low, high)| 56 + (low.len() + high.len()) * 8).sum();
         size_of::<Rule>() + intervals + (self.value.len() + self.mask.len()) * 8 + ranges
+    }
+
+    /// Bytes of memory, each vector a piece of its own.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let piece = |bytes: usize| heap::piece(bytes);
+        let limbs = |limbs: &Vec<u64>| piece(limbs.capacity() * 8);
+        let intervals: usize = self.intervals.iter().map(|kept| piece(kept.capacity() * 8)).sum();
+        let ranges: usize = self.ranges.iter().map(|(.., low, high)| limbs(low) + limbs(high)).sum();
+        let shared = piece(2 * size_of::<usize>() + size_of::<Rule>());
+        let of_intervals = piece(self.intervals.capacity() * size_of::<Vec<(u32, u32)>>());
+        let of_ranges = piece(self.ranges.capacity() * size_of::<(u32, u32, Vec<u64>, Vec<u64>)>());
+        shared + of_intervals + intervals + of_ranges + ranges + limbs(&self.value) + limbs(&self.mask)
     }
 
     /// Whether the rule accepts every value of a dimension.
