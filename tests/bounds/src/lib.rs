@@ -5,12 +5,13 @@ use millrace_compile::{Options, Source, Standard, check};
 use millrace_dataplane::{Described, EngineKind, Switch, SwitchConfig, described};
 use millrace_frames::{Burst, HEADROOM, MAX_BATCH, MAX_FRAME, Place, TAILROOM};
 use millrace_jit::stepping::Steps;
-use millrace_jit::{Batch, DigestMessage, Effects, Outcomes, Times};
+use millrace_jit::{Batch, Compiled, DigestMessage, Effects, Outcomes, Times};
 use millrace_midend::Start;
 use millrace_midend::machine::Callee;
 use millrace_pipeline::{DigestId, Program};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The folder of the programs.
 pub fn programs() -> PathBuf {
@@ -133,6 +134,46 @@ impl Counted {
         frames: &[&[u8]],
         (time_ns, waited_ns): (u64, u64),
     ) -> Steps {
+        let mut steps = None;
+        self.run(part, port, frames, (time_ns, waited_ns), |compiled, work| {
+            let held = nothing_at_hand();
+            steps = Some(compiled.count_steps(work));
+            drop(held);
+        });
+        steps.and_then(Result::ok).expect("instructions are counted on this machine")
+    }
+
+    /// The time that such a batch takes after `before` was done.
+    ///
+    /// # Panics
+    /// There are more frames than a batch has.
+    pub fn time(
+        &mut self,
+        part: usize,
+        port: u32,
+        frames: &[&[u8]],
+        times: (u64, u64),
+        before: impl FnOnce(),
+    ) -> Duration {
+        let mut taken = Duration::ZERO;
+        self.run(part, port, frames, times, |_, work| {
+            before();
+            let start = Instant::now();
+            work();
+            taken = start.elapsed();
+        });
+        taken
+    }
+
+    /// Makes a batch ready and has `measure` run it.
+    fn run(
+        &mut self,
+        part: usize,
+        port: u32,
+        frames: &[&[u8]],
+        (time_ns, waited_ns): (u64, u64),
+        measure: impl FnOnce(&Compiled, &mut dyn FnMut()),
+    ) {
         assert!(frames.len() <= MAX_BATCH);
         let (mut memory, mut places) = (Vec::new(), Vec::new());
         for frame in frames {
@@ -149,14 +190,14 @@ impl Counted {
         let burst = Burst::new(&mut memory, &places, HEADROOM).expect("frames in their memory");
         let batch = Batch::new(burst, port).expect("a batch");
         let mut ran = 0;
-        let held = nothing_at_hand();
-        let steps = compiled.count_steps(|| {
+        let mut batch = Some(batch);
+        measure(compiled, &mut || {
             let times = Times { each: &times, now_ns: time_ns + waited_ns };
-            ran = batch.run(compiled, &mut host, &mut contexts, &mut outcomes, times).len();
+            if let Some(batch) = batch.take() {
+                ran = batch.run(compiled, &mut host, &mut contexts, &mut outcomes, times).len();
+            }
         });
         assert_eq!(ran, frames.len(), "the code fits the tables");
-        drop(held);
-        steps.expect("instructions are counted on this machine")
     }
 
     /// Where effects go: with room for messages, or without.
