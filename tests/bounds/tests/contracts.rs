@@ -65,6 +65,9 @@ fn hold(
                 if contract.allocates {
                     // Room is made now and then for many calls: they are bounded together.
                     let calls = steps.in_code[at];
+                    if std::env::var_os("CONTRACTS_ALL").is_some() {
+                        println!("    {name} {label} {of_one} of {most}");
+                    }
                     allocating = (allocating.0 + steps.called[at], allocating.1 + most * calls);
                     names.insert(name);
                 } else {
@@ -216,16 +219,19 @@ fn helpers() {
         }
     }
     for most in [8, 64, 320, 1024] {
-        varbits(most, &mut seen);
+        varbits(most, 8, &mut seen);
+        varbits(most, 3, &mut seen);
     }
     check(&seen);
 }
 
-/// A header of varying length that is read, compared, copied, hashed with the payload, and written.
-fn varbits(most: u32, seen: &mut Seen) {
+/// A header of varying length that is read, compared, copied, hashed with the payload, and written, with so many bits before its number
+/// of varying length.
+fn varbits(most: u32, before: u32, seen: &mut Seen) {
+    let after = 32 - before;
     let source = format!(
         "#include <core.p4>\n#include <v1model.p4>\n\
-         header a_t {{ bit<16> bytes; bit<8> kind; }}\nheader v_t {{ bit<8> x; varbit<{most}> v; bit<24> y; }}\n\
+         header a_t {{ bit<16> bytes; bit<8> kind; }}\nheader v_t {{ bit<{before}> x; varbit<{most}> v; bit<{after}> y; }}\n\
          struct headers_t {{ a_t a; v_t v; v_t w; }}\nstruct metadata_t {{ bit<16> sum; }}\n\
          parser P(packet_in p, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t s) {{\n\
            state start {{ p.extract(hdr.a); p.extract(hdr.v, (bit<32>) hdr.a.bytes * 8); transition accept; }}\n}}\n\
@@ -248,7 +254,7 @@ fn varbits(most: u32, seen: &mut Seen) {
         frame[..2].copy_from_slice(&(bytes as u16).to_be_bytes());
         frame
     };
-    let label = format!("varbit<{most}>");
+    let label = format!("varbit<{most}> after {before} bits");
     hold(&mut compiled(&label, &source, ""), &mut frame, seen, (&label, &OF_PAYLOADS));
 }
 

@@ -9,6 +9,8 @@ use millrace_pipeline::*;
 
 /// Most bytes that a helper is given whose number is not known where it is called.
 const MOST_BYTES: u64 = MAX_PAYLOAD as u64;
+/// Bytes that are written without more memory.
+const WRITER_ROOM: u64 = 128;
 /// Numbers of one or two limbs are kept without memory of their own.
 const IN_PLACE: u64 = 128;
 
@@ -34,7 +36,7 @@ pub(super) fn helper(
         "meter_direct" => {
             match program.tables.values().nth(known(1)? as usize)?.direct_meter.as_ref()?.unit {
                 Unit::Account => fixed(204, 5),
-                _ => fixed(219, 5),
+                _ => fixed(225, 5),
             }
         }
         "register_read" | "register_write" => {
@@ -55,7 +57,7 @@ pub(super) fn helper(
             let stays =
                 known(3).is_some_and(|growth| added::bytes(program).is_some_and(|added| added <= growth));
             match stays {
-                true => Contract::allocating(330 + headers, 8 + headers / 32),
+                true => fixed(130 + headers, 8 + headers / 32),
                 // The packet goes to memory of its own.
                 false => Contract::allocating(900 + 5 * (MOST_BYTES + headers), 12 + MOST_BYTES / 32),
             }
@@ -63,19 +65,20 @@ pub(super) fn helper(
         "atomic_begin" => fixed(11, 3),
         "atomic_end" => fixed(7, 2),
         "read_bits" => fixed(bits(known(2)?), 4 + known(2)? / 512),
-        "read_varbit" => Contract::allocating(300 + bits(varbit) + varbit / 8, 4 + varbit / 256),
+        "read_varbit" => fixed(130 + 66 * varbit.div_ceil(64), 4 + varbit / 256),
         "copy_varbit" => fixed(30 + varbit / 8, 4 + varbit / 256),
         "varbits_equal" => fixed(40 + varbit / 8, 4 + varbit / 256),
         // Room for what is written, twice as much when it is full.
         "writer_start" => {
-            Contract::allocating(120 + 500 * u64::from(added::header_bytes(program).max(8).ilog2() - 2), 4)
+            let pieces = added::header_bytes(program).div_ceil(WRITER_ROOM).max(1).next_power_of_two();
+            Contract::allocating(450 + 700 * u64::from(pieces.ilog2()), 4)
         }
         "writer_bits" => Contract::allocating(written(known(2)?), 8 + known(2)? / 256),
-        "writer_varbit" => Contract::allocating(written(varbit), 8 + varbit / 256),
+        "writer_varbit" => Contract::allocating(90 + written(varbit), 8 + varbit / 256),
         "writer_payload" => Contract::allocating(1500 + 3 * MOST_BYTES, 8 + MOST_BYTES / 32),
         "writer_hash" => {
             let hash = hash(known(1)?, added::hashed_bytes(program))?;
-            Contract { allocates: true, ..Contract::fixed(hash.once.instructions + 240, hash.once.lines + 8) }
+            Contract { allocates: true, ..Contract::fixed(hash.once.instructions + 140, hash.once.lines + 8) }
         }
         "wide" => wide(known(0)?, known(1)?)?,
         _ => return None,
@@ -91,14 +94,14 @@ fn widest_varbit(program: &Program) -> u64 {
     widths.max().unwrap_or(0)
 }
 
-/// A number of so many bits is appended to what is written.
+/// A number of so many bits is appended to what is written, word by word.
 fn written(width: u64) -> u64 {
-    if width <= IN_PLACE { 320 } else { bits(width) + 200 }
+    60 + 156 * width.div_ceil(64)
 }
 
-/// A number of so many bits is read from the packet.
+/// A number of so many bits is read from the packet, in words.
 fn bits(width: u64) -> u64 {
-    if width <= IN_PLACE { 620 } else { 3000 + 28 * width.div_ceil(8) }
+    90 + 50 * width.div_ceil(64)
 }
 
 fn register(reads: bool, width: u64) -> Contract {

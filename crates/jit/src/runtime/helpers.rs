@@ -189,11 +189,17 @@ unsafe extern "C" fn read_bits(data: *const u8, at: u64, width: u64, result: *mu
     // SAFETY: the bits are in the packet; room for a number of this width.
     unsafe {
         let (bytes, offset) = covering(data, at, width);
-        if let Some(bits) = Bits::read_at(bytes, offset, width as u32) {
-            give(result, &bits);
+        for limb in 0..width.div_ceil(64) as usize {
+            let left = width as usize - 64 * limb;
+            *result.add(limb) = bits::word_before(bytes, offset + left) & low_bits(left);
         }
     }
     0
+}
+
+/// So many ones, 64 at most, as the lowest bits.
+fn low_bits(count: usize) -> u64 {
+    u64::MAX >> (64 - count.min(64))
 }
 
 unsafe extern "C" fn unpack(to: *mut Host<'static>, id: u64, from: *const u8, context: *mut u8) -> u64 {
@@ -217,11 +223,22 @@ unsafe extern "C" fn read_varbit(to: *mut u64, data: *const u8, at: u64, width: 
     // SAFETY: the bits are in the packet; a varbit in the context has room for the most bits of its type.
     unsafe {
         *to = width;
-        if width > 0 {
-            let (bytes, offset) = covering(data, at, width);
-            if let Some(bits) = Bits::read_at(bytes, offset, width as u32) {
-                let bytes = bits.to_bytes();
-                std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.add(1).cast::<u8>(), bytes.len());
+        if width == 0 {
+            return 0;
+        }
+        let (bytes, offset) = covering(data, at, width);
+        let to = slice::from_raw_parts_mut(to.add(1).cast::<u8>(), width.div_ceil(8) as usize);
+        if (offset as u64 | width) % 8 == 0 {
+            to.copy_from_slice(bytes);
+        } else {
+            // Words from the last on: the first one may be shorter.
+            for (number, word) in to.rchunks_mut(8).enumerate() {
+                let left = width as usize - 64 * number;
+                let value = bits::word_before(bytes, offset + left) & low_bits(left);
+                match word.as_mut_array() {
+                    Some(whole) => *whole = value.to_be_bytes(),
+                    None => word.copy_from_slice(&value.to_be_bytes()[8 - word.len()..]),
+                }
             }
         }
     }
@@ -250,24 +267,26 @@ unsafe extern "C" fn hash(to: *mut Host<'static>, number: u64, data: *const u8, 
     unsafe { hash_by(host(to), number, slice::from_raw_parts(data, bytes as usize)) }
 }
 
+/// Bytes that are written without more memory: most headers of a packet.
+const WRITER_ROOM: usize = 128;
+
 unsafe extern "C" fn writer_start(to: *mut Host<'static>, writer: u64) -> u64 {
     // SAFETY: the host.
-    *unsafe { host(to) }.writer(writer) = bits::BitWriter::new();
+    unsafe { host(to) }.writer(writer).begin(WRITER_ROOM);
     0
 }
 
 unsafe extern "C" fn writer_bits(to: *mut Host<'static>, writer: u64, width: u64, value: *const u64) -> u64 {
     // SAFETY: the host; a number of this width.
-    unsafe { host(to).writer(writer).push(&Bits::from_limbs(width as u32, limbs(value, width))) };
+    unsafe { host(to).writer(writer).push_limbs(width as u32, limbs(value, width)) };
     0
 }
 
 unsafe extern "C" fn writer_varbit(to: *mut Host<'static>, writer: u64, value: *const u64) -> u64 {
     // SAFETY: the host; a varbit.
     unsafe {
-        if let Some(bits) = varbit_of(value).bits() {
-            host(to).writer(writer).push(bits);
-        }
+        let bytes = slice::from_raw_parts(value.add(1).cast::<u8>(), (*value as usize).div_ceil(8));
+        host(to).writer(writer).push_number(*value as u32, bytes);
     }
     0
 }
@@ -284,7 +303,9 @@ unsafe extern "C" fn writer_hash(to: *mut Host<'static>, number: u64) -> u64 {
     // SAFETY: the host.
     let host = unsafe { host(to) };
     let writer = std::mem::take(host.writer(Writer::Hash as u64));
-    hash_by(host, number, &writer.finish())
+    let sum = hash_by(host, number, writer.bytes());
+    *host.writer(Writer::Hash as u64) = writer;
+    sum
 }
 
 unsafe extern "C" fn writer_finish(

@@ -170,7 +170,10 @@ impl<'a> Host<'a> {
     pub(crate) fn put_together(&mut self, packet: &mut Moved, cursor: usize, growth: usize) {
         let headers = std::mem::take(self.writer(Writer::Packet as u64));
         if headers.len_bits().is_multiple_of(8) {
-            return self.put_in_front(packet, cursor, growth, &headers.finish());
+            self.put_in_front(packet, cursor, growth, headers.bytes());
+            // The next packet uses its memory again.
+            *self.writer(Writer::Packet as u64) = headers;
+            return;
         }
         *self.writer(Writer::Packet as u64) = headers;
         self.put_elsewhere(packet, cursor);
@@ -191,7 +194,7 @@ impl<'a> Host<'a> {
             return;
         }
         let writer = self.writer(Writer::Packet as u64);
-        *writer = bits::BitWriter::new();
+        writer.begin(headers.len());
         writer.push_bytes(headers);
         self.put_elsewhere(packet, cursor);
     }

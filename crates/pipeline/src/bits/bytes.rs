@@ -38,6 +38,29 @@ impl Bits {
     }
 }
 
+/// The 64 bits before bit `end` of `bytes`, where bit 0 is the highest of the first byte and `end` is not after the last. Before the first
+/// bit are zeros.
+#[inline]
+pub fn word_before(bytes: &[u8], end: usize) -> u64 {
+    let (last, below) = (end.div_ceil(8), end.div_ceil(8) * 8 - end);
+    let nine = last
+        .checked_sub(9)
+        .and_then(|first| bytes.get(first..last))
+        .and_then(|nine| nine.split_first_chunk());
+    match nine {
+        Some((&[highest], &[a, b, c, d, e, f, g, h])) => {
+            let low = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+            // Without bits below, the highest byte is above the word.
+            low >> below | u64::from(highest).checked_shl(64 - below as u32).unwrap_or(0)
+        }
+        _ => {
+            // There are fewer than nine.
+            let value = bytes.iter().take(last).fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+            value >> below
+        }
+    }
+}
+
 /// Puts bit strings one after another into bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BitWriter {
@@ -50,6 +73,18 @@ impl BitWriter {
     /// Without any bits yet.
     pub fn new() -> BitWriter {
         BitWriter::default()
+    }
+
+    /// Begins again, with room for so many bytes: memory of what was written before is used again.
+    pub fn begin(&mut self, room: usize) {
+        self.bytes.clear();
+        self.bytes.reserve(room);
+        self.free = 0;
+    }
+
+    /// The bytes written so far; the last is filled up with zero bits.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// The bits written so far.
@@ -87,9 +122,41 @@ impl BitWriter {
     /// Appends whole bytes.
     pub fn push_bytes(&mut self, bytes: &[u8]) {
         if self.free == 0 {
-            self.bytes.extend_from_slice(bytes);
-        } else {
-            bytes.iter().for_each(|b| self.push(&Bits::new(8, u128::from(*b))));
+            return self.bytes.extend_from_slice(bytes);
+        }
+        let (words, rest) = bytes.as_chunks();
+        self.bytes.reserve(bytes.len());
+        for word in words {
+            // Its highest bits fill the last byte, which has as many free again after it.
+            let word = u64::from_be_bytes(*word);
+            if let Some(last) = self.bytes.last_mut() {
+                *last |= (word >> (64 - self.free)) as u8;
+            }
+            self.bytes.extend_from_slice(&(word << self.free).to_be_bytes());
+        }
+        if !rest.is_empty() {
+            self.push(&Bits::from_bytes(8 * rest.len() as u32, rest));
+        }
+    }
+
+    /// Appends the lowest `width` bits of a number in limbs, the lowest first.
+    pub fn push_limbs(&mut self, width: u32, limbs: &[u64]) {
+        for (at, limb) in limbs.iter().enumerate().rev() {
+            let width = width.saturating_sub(64 * at as u32).min(64);
+            if width > 0 {
+                self.push(&Bits::new(width, u128::from(*limb)));
+            }
+        }
+    }
+
+    /// Appends the lowest `width` bits of a number in big-endian bytes, as many as the width needs.
+    pub fn push_number(&mut self, width: u32, bytes: &[u8]) {
+        match bytes.split_first() {
+            Some((first, rest)) if width % 8 > 0 => {
+                self.push(&Bits::new(width % 8, u128::from(*first)));
+                self.push_bytes(rest);
+            }
+            _ => self.push_bytes(bytes),
         }
     }
 
@@ -134,6 +201,36 @@ mod tests {
     }
 
     proptest! {
+        /// Words before each other are the number that is read as a whole.
+        #[test]
+        fn words_are_those_of_the_number(bytes in proptest::collection::vec(any::<u8>(), 1..40), cut: [proptest::sample::Index; 2]) {
+            let bits = bytes.len() * 8;
+            let offset = cut[0].index(bits);
+            let width = 1 + cut[1].index(bits - offset);
+            let number = Bits::read_at(&bytes, offset, width as u32).unwrap();
+            for (at, limb) in number.limbs().enumerate() {
+                let left = width - 64 * at;
+                let word = word_before(&bytes, offset + left) & (u64::MAX >> (64 - left.min(64)));
+                prop_assert_eq!(word, limb);
+            }
+        }
+
+        /// Numbers come out the same from limbs, from bytes and as a whole, wherever they begin.
+        #[test]
+        fn numbers_are_written_alike(before in 0u32..8, width in 1u32..300, bytes in proptest::collection::vec(any::<u8>(), 38)) {
+            let number = Bits::from_bytes(width, &bytes);
+            let mut writers = [0; 3].map(|_| BitWriter::new());
+            for writer in &mut writers {
+                (0..before).for_each(|_| writer.push(&Bits::new(1, 1)));
+            }
+            writers[0].push(&number);
+            writers[1].push_limbs(width, &number.limbs().collect::<Vec<_>>());
+            writers[2].push_number(width, &number.to_bytes());
+            let [whole, limbs, bytes] = writers.map(|writer| (writer.len_bits(), writer.finish()));
+            prop_assert_eq!(&whole, &limbs);
+            prop_assert_eq!(&whole, &bytes);
+        }
+
         #[test]
         fn what_is_written_reads_back(fields in proptest::collection::vec((1u32..200, any::<u128>()), 0..12)) {
             let fields: Vec<Bits> = fields
