@@ -107,13 +107,8 @@ pub struct ServerBound {
     pub backlog: u64,
     /// The most room that frames take in its queue and transmitter, each whole until its last bit has been sent, in bits.
     pub buffer: u64,
-}
-
-impl ServerBound {
-    /// The most frames in its queue and transmitter.
-    pub fn frames(&self) -> u64 {
-        self.levels.iter().fold(0, |sum, level| sum.saturating_add(level.frames))
-    }
+    /// The most frames in its queue and transmitter: at most the sum of those of its levels, which cannot all be there at once.
+    pub frames: u64,
 }
 
 /// The bounds of one level of a server.

@@ -136,7 +136,9 @@ fn analyse(
             found.shift[hop as usize] = found.shift[parent] + (found.delay[parent] - least).max(0);
         }
     }
+    let (backlog, buffer) = backlog(network, server, more, setting, &found.shift);
     let mut levels = Vec::new();
+    let mut all = Vec::new();
     let mut at = 0;
     while at < visits.len() {
         let level = network.level(visits[at]);
@@ -151,17 +153,40 @@ fn analyse(
         }
         let frames = visits[at..end].iter().map(|&hop| {
             let arrival = &network.flows()[network.hops[hop as usize].flow as usize].arrival;
-            curve::frames(arrival, found.shift[hop as usize] + more, queueing)
+            let frames = curve::frames(arrival, found.shift[hop as usize] + more, queueing);
+            (arrival.smallest_frame(), frames)
         });
+        let frames: Vec<(u64, u64)> = frames.collect();
         levels.push(LevelBound {
             level,
             delay: units::time(delay),
-            frames: frames.fold(0, u64::saturating_add),
+            frames: most_frames(network, frames.clone(), buffer),
         });
+        all.extend(frames);
         at = end;
     }
-    let (backlog, buffer) = backlog(network, server, more, setting, &found.shift);
-    Ok(ServerBound { load: network.load(ServerId(server)), levels, backlog, buffer })
+    let frames = most_frames(network, all, buffer);
+    Ok(ServerBound { load: network.load(ServerId(server)), levels, backlog, buffer, frames })
+}
+
+/// The most frames of flows, each with the bits of its smallest frame and the most of its frames, that are in a server at once.
+///
+/// Frames there have at most `buffer` bits together, the one that is being sent with all of its bits, and none has fewer than the
+/// smallest of its flow. Of numbers of frames that fit, the largest takes the smallest frames first. In the fluid model a part of
+/// a frame can be there, so bits say nothing of how many.
+fn most_frames(network: &Network, mut flows: Vec<(u64, u64)>, buffer: u64) -> u64 {
+    if network.transfer() == Transfer::Fluid {
+        return flows.iter().fold(0, |sum, (_, frames)| sum.saturating_add(*frames));
+    }
+    flows.sort_unstable();
+    let mut room = buffer;
+    let fitting = flows.into_iter().map(|(bits, frames)| {
+        let bits = bits.max(1);
+        let fit = frames.min(room / bits);
+        room -= fit * bits;
+        fit
+    });
+    fitting.sum()
 }
 
 /// The delay of one level in the queue and the transmitter, its hops being visits `range`.

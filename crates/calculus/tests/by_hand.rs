@@ -57,7 +57,7 @@ fn a_port_sends_all_that_comes_at_once() {
     assert_eq!(bound.lowest, us(80));
     assert_eq!(bound.jitter(), us(160));
     let server = found.servers()[0].as_ref().unwrap();
-    assert_eq!((server.backlog, server.buffer, server.frames()), (24_000, 24_000, 3));
+    assert_eq!((server.backlog, server.buffer, server.frames), (24_000, 24_000, 3));
     // 3 · 8000 bit / 2 ms = 12 Mbit/s.
     assert_eq!(server.load.percent(), 12.0);
 }
@@ -74,6 +74,33 @@ fn jitter_lets_two_frames_come_at_once() {
     assert_eq!(delay(&network, &total_flow(&network, TotalFlow::BEST), 0), us(160));
     // As a token bucket: 8000 · (1 + 1.5) = 20 000 bits, 200 us.
     assert_eq!(delay(&network, &total_flow(&network, TotalFlow::AFFINE), 0), us(200));
+}
+
+#[test]
+fn no_more_frames_are_in_a_port_than_its_room_holds() {
+    // Late by up to 10 s, 10 001 frames come at once at p0. At p1 they come by a link of the same rate: at most Ct + 8000 bits in any t. With
+    // a frame whole until its last bit is sent, 16 000 bits are there: two frames.
+    let late = |smallest_frame, period, jitter| Arrival::Periodic {
+        largest_frame: ONE,
+        smallest_frame,
+        period,
+        jitter,
+    };
+    let seconds = |count: u64| us(count * 1_000_000);
+    let one = |smallest| flow("a", late(smallest, us(1000), seconds(10)), 0, &[&[0, 1]]);
+    let frames = |flows| {
+        let network = Network::new(ports(2), flows, Transfer::Frames).unwrap();
+        let found = total_flow(&network, TotalFlow::BEST);
+        let server = found.servers[1].as_ref().unwrap();
+        assert_eq!(server.buffer, 16_000);
+        (server.levels.iter().map(|level| level.frames).collect::<Vec<_>>(), server.frames)
+    };
+    assert_eq!(frames(vec![one(8000)]), (vec![2], 2));
+    // Frames of 3000 bits: five.
+    assert_eq!(frames(vec![one(3000)]), (vec![5], 5));
+    // Another flow has frames of 800 bits, one in 100 s, of which one is there: what it leaves, 15 200 bits, has room for one of 8000.
+    let rare = |level| flow("b", late(800, seconds(100), us(0)), level, &[&[0, 1]]);
+    assert_eq!(frames(vec![one(8000), rare(0)]), (vec![2], 2));
 }
 
 #[test]

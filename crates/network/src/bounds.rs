@@ -65,6 +65,8 @@ pub struct Queue {
     pub room: u64,
     /// Frames.
     pub frames: u64,
+    /// Bytes of the longest frame that passes it, what the wire adds included.
+    pub longest: u64,
     /// The longest from the last bit of a frame to its last bit on the link, latency included.
     pub delay: u64,
 }
@@ -225,11 +227,13 @@ fn collect(
         }
     }
     let loads = topology.loads();
-    let port = |(load, bound): (&Load, &ServerAnswer)| {
+    let longest = longest(topology);
+    let port = |((load, bound), longest): ((&Load, &ServerAnswer), u64)| {
         let queue = |bound: &calculus::ServerBound| Queue {
             backlog: bound.backlog,
             room: bound.buffer.div_ceil(8),
-            frames: bound.frames(),
+            frames: bound.frames,
+            longest,
             delay: bound.levels.iter().map(|level| level.delay.ns_up()).max().unwrap_or(0),
         };
         let bound = match bound {
@@ -238,9 +242,22 @@ fn collect(
         };
         PortBound { load: *load, bound: (load.vls > 0).then_some(bound) }
     };
-    let ports = loads.iter().zip(servers).map(port).collect();
+    let ports = loads.iter().zip(servers).zip(longest).map(port).collect();
     let late = topology.trees.iter().map(|tree| lateness(topology, tree, servers)).collect();
     Bounds { paths, ports, late }
+}
+
+/// Bytes of the longest frame of each port, what the wire adds included.
+fn longest(topology: &Topology<'_>) -> Vec<u64> {
+    let mut longest = vec![0; topology.graph.ports.len()];
+    for tree in &topology.trees {
+        let frame = u64::from(topology.network.vls[tree.vl].lmax) + u64::from(topology.network.overhead);
+        for hop in &tree.hops {
+            let of_port: &mut u64 = &mut longest[hop.port as usize];
+            *of_port = frame.max(*of_port);
+        }
+    }
+    longest
 }
 
 /// By how much frames may be late after each hop: the sum of what each port before adds, from the least to the most, and the jitter of the
@@ -404,7 +421,30 @@ fn account_of(network: &Network, vl: usize) -> Option<(Result<&str, usize>, Acco
 
 impl Queue {
     /// Whether a buffer of so many bytes of frames is sure to have room; the wire's bytes take none of it.
+    ///
+    /// Frames that take W bytes of the wire, none more than `longest`, are W / `longest` at least, so of W bytes at least
+    /// that many times `overhead` take no room. How many frames there are at most says nothing of that.
     pub fn fits(&self, buffer: u64, overhead: u32) -> bool {
-        self.room.saturating_sub(self.frames.saturating_mul(overhead.into())) <= buffer
+        let frames = u128::from(self.longest.saturating_sub(overhead.into()));
+        let bytes = u128::from(self.room) * frames / u128::from(self.longest.max(1));
+        bytes <= u128::from(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_has_room_for_the_fewest_frames_that_bytes_can_be() {
+        // 3076 bytes of the wire can be two frames of 1538, 20 of which are the wire's: 3036 bytes. They can be 36 frames of 84, too,
+        // which take less room.
+        let queue = |frames| Queue { backlog: 0, room: 3076, frames, longest: 1538, delay: 0 };
+        for frames in [2, 36, 10_068] {
+            assert!(queue(frames).fits(3036, 20) && !queue(frames).fits(3035, 20), "{frames}");
+        }
+        // Without bytes of the wire, and where nothing passes.
+        assert!(queue(2).fits(3076, 0) && !queue(2).fits(3075, 0));
+        assert!(Queue { backlog: 0, room: 0, frames: 0, longest: 0, delay: 0 }.fits(0, 20));
     }
 }
