@@ -11,6 +11,7 @@ use crate::limits::{MAX_QUEUE, MAX_RATE, MAX_SUB_VLS, MAX_VLS};
 use crate::model::*;
 use foldhash::HashMap;
 use millrace_toml_sections::{Finding, Findings, Kind, Problems, quoted};
+use std::cell::RefCell;
 use std::ops::Range;
 
 const SWITCH_LATENCY: u64 = 100_000;
@@ -27,6 +28,8 @@ struct Table<'s> {
     header: Field<'s>,
     columns: Vec<&'s str>,
     lines: Vec<Line<'s>>,
+    /// Whether a field of each column was asked for.
+    asked: RefCell<Vec<bool>>,
 }
 
 #[derive(Clone, Copy)]
@@ -48,6 +51,22 @@ impl Field<'_> {
     }
 }
 
+impl<'s> Line<'s> {
+    /// The field in a column; none if it is empty.
+    fn field(self, place: usize) -> Option<Field<'s>> {
+        let mut start = self.start;
+        for (at, field) in self.text.split(';').enumerate() {
+            if at == place {
+                let text = field.trim();
+                let start = start + field.len() - field.trim_start().len();
+                return (!text.is_empty()).then_some(Field { text, start });
+            }
+            start += field.len() + 1;
+        }
+        None
+    }
+}
+
 impl<'s> Table<'s> {
     fn of(source: Source<'s>) -> Option<Table<'s>> {
         let text = source.text;
@@ -62,9 +81,10 @@ impl<'s> Table<'s> {
             start += line.len() + 1;
         }
         let (first, lines) = lines.split_first()?;
-        let columns = first.text.split(';').map(str::trim).take(MAX_COLUMNS).collect();
+        let columns: Vec<&str> = first.text.split(';').map(str::trim).take(MAX_COLUMNS).collect();
+        let asked = RefCell::new(vec![false; columns.len()]);
         let header = Field { text: first.text, start: first.start };
-        Some(Table { source, header, columns, lines: lines.to_vec() })
+        Some(Table { source, header, columns, lines: lines.to_vec(), asked })
     }
 
     /// Says which columns are there twice, and which lines have fields that belong to none.
@@ -89,6 +109,23 @@ impl<'s> Table<'s> {
         }
     }
 
+    /// Says which columns have something that nobody has asked for.
+    fn tell_unread(&self, what: &str, notes: &mut Notes) {
+        let asked = self.asked.borrow();
+        let is_unread = |place: &usize| {
+            let says_something = |line: &Line<'s>| line.field(*place).is_some();
+            !asked[*place] && self.lines.iter().any(says_something)
+        };
+        let name = |place: usize| match self.columns[place] {
+            "" => format!("number {} (without a name)", place + 1),
+            name => quoted(name),
+        };
+        let unread: Vec<String> = (0..self.columns.len()).filter(is_unread).map(name).collect();
+        if !unread.is_empty() {
+            notes.add(&format!("columns of the {what} that are not read: {}", unread.join(", ")), "");
+        }
+    }
+
     fn has(&self, column: &str) -> bool {
         self.columns.contains(&column)
     }
@@ -96,16 +133,8 @@ impl<'s> Table<'s> {
     /// A field of a line; none if it is empty or there is no such column.
     fn field(&self, line: Line<'s>, column: &str) -> Option<Field<'s>> {
         let place = self.columns.iter().position(|name| *name == column)?;
-        let mut start = line.start;
-        for (at, field) in line.text.split(';').enumerate() {
-            if at == place {
-                let text = field.trim();
-                let start = start + field.len() - field.trim_start().len();
-                return (!text.is_empty()).then_some(Field { text, start });
-            }
-            start += field.len() + 1;
-        }
-        None
+        self.asked.borrow_mut()[place] = true;
+        line.field(place)
     }
 
     fn needed(&self, line: Line<'s>, column: &str, findings: &mut Findings) -> Option<Field<'s>> {
@@ -157,6 +186,9 @@ pub(super) fn read(sources: &[Source<'_>], notes: &mut Notes) -> Result<Network,
     each(&end_systems, |findings| read_end_systems(&end_systems, &by_id, &mut network, findings, notes))?;
     super::saihu::number_ports(&mut network);
     each(&vls, |findings| read_vls(&vls, &by_id, &mut network, findings, notes))?;
+    for (table, what) in [(&switches, "switches"), (&end_systems, "end systems"), (&vls, "virtual links")] {
+        table.tell_unread(what, notes);
+    }
     Ok(network)
 }
 
@@ -309,17 +341,6 @@ fn read_vls(
     findings: &mut Findings,
     notes: &mut Notes,
 ) {
-    for column in [
-        "jitter_max",
-        "network_selection",
-        "redundancy_managment",
-        "integrity_test",
-        "per_vl_packet_arrival_type",
-    ] {
-        if table.lines.iter().any(|line| table.field(*line, column).is_some()) {
-            notes.add("columns that are not read", column);
-        }
-    }
     let names = network
         .end_systems
         .iter()
