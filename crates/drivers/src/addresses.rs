@@ -135,6 +135,11 @@ impl Device for FilteredDevice {
     fn open(self: Box<Self>, queues: usize) -> Result<Vec<Box<dyn QueuePair>>, PortError> {
         let FilteredDevice { device, own, addresses, .. } = *self;
         let opened = device.open(queues)?.into_iter();
+        let own = match own {
+            // Its address is that of the interface that was opened, not of another one with its name.
+            Own::Link(link) => Own::Link(link.held().unwrap_or_else(|_| link.clone())),
+            known @ Own::Known(_) => known,
+        };
         Ok(opened
             .map(|port| {
                 Box::new(FilteredPort::new(port, own.clone(), addresses.clone())) as Box<dyn QueuePair>

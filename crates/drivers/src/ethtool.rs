@@ -3,7 +3,7 @@
 use crate::link::LinkName;
 use crate::netlink::{Refusal, ask_family, put_attribute};
 
-const HEADER_DEV_NAME: u16 = 2;
+const HEADER_DEV_INDEX: u16 = 1;
 /// A set of bits lists those that are set, and has no mask.
 pub(crate) const BITSET_NOMASK: u16 = 1;
 /// An attribute holds attributes.
@@ -13,7 +13,8 @@ pub(crate) const NESTED: u16 = libc::NLA_F_NESTED as u16;
 /// answer.
 pub(crate) fn ask(link: &LinkName, command: u8, header: u16, attributes: &[u8]) -> Result<Vec<u8>, Refusal> {
     let (mut device, mut request) = (Vec::new(), Vec::new());
-    put_attribute(&mut device, HEADER_DEV_NAME, &[link.as_str().as_bytes(), &[0]].concat());
+    let index = link.index()?;
+    put_attribute(&mut device, HEADER_DEV_INDEX, &index.to_ne_bytes());
     put_attribute(&mut request, header | NESTED, &device);
     request.extend(attributes);
     ask_family("ethtool", command, &request)

@@ -24,9 +24,13 @@ pub(crate) fn note_change() {
     CHANGES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// An interface name that fits the kernel's structures.
+/// An interface by a name that fits the kernel's structures, or, from when it is [held](LinkName::held), by its number: then it stays
+/// the same whatever it and others are called.
 #[derive(Clone, Debug)]
-pub(crate) struct LinkName(String);
+pub(crate) struct LinkName {
+    name: String,
+    index: Option<i32>,
+}
 
 impl LinkName {
     /// Checks a name: 1 to 15 bytes, neither space nor slash nor zero byte.
@@ -42,21 +46,32 @@ impl LinkName {
                 format!("`{name}` is not an interface name (1 to 15 characters, no space, no slash)");
             return Err(PortError::Arguments { driver, reason });
         }
-        Ok(LinkName(name.to_owned()))
+        Ok(LinkName { name: name.to_owned(), index: None })
     }
 
+    /// The interface that has this name now. It is gone when it is removed, also if another one is made with its name.
+    pub(crate) fn held(&self) -> io::Result<LinkName> {
+        Ok(LinkName { name: self.name.clone(), index: Some(self.index()?) })
+    }
+
+    /// The name that it was given; that of the interface may be another one since.
     pub(crate) fn as_str(&self) -> &str {
-        &self.0
+        &self.name
     }
 
-    /// The kernel's request structure with this name and nothing else.
-    fn request(&self) -> libc::ifreq {
+    /// The kernel's request structure with the name of the interface, for a request that sets all else that it needs.
+    fn request(&self) -> io::Result<libc::ifreq> {
         // SAFETY: ifreq is a plain C structure for which all bytes zero is a value.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        for (place, byte) in request.ifr_name.iter_mut().zip(self.0.bytes()) {
-            *place = byte as libc::c_char;
-        }
-        request
+        let Some(index) = self.index else {
+            for (place, byte) in request.ifr_name.iter_mut().zip(self.name.bytes()) {
+                *place = byte as libc::c_char;
+            }
+            return Ok(request);
+        };
+        request.ifr_ifru.ifru_ifindex = index;
+        control(control_socket()?.as_raw_fd(), libc::SIOCGIFNAME as libc::Ioctl, &mut request)?;
+        Ok(request)
     }
 
     /// The number of the interface.
@@ -78,11 +93,6 @@ impl LinkName {
     pub(crate) fn is_running(&self) -> io::Result<bool> {
         let wanted = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
         Ok(self.flags()?.1 & wanted == wanted)
-    }
-
-    /// Whether this name is that of the interface with this number, and that is up and has a carrier. An interface that was made again has another number.
-    pub(crate) fn is_running_as(&self, index: i32) -> bool {
-        self.index().is_ok_and(|is| is == index) && self.is_running().unwrap_or(false)
     }
 
     /// The hardware address of an Ethernet interface; none of one that has no such address.
@@ -132,7 +142,7 @@ impl LinkName {
 
     /// Makes a request of the interface whose structure is `data`, into which it may write.
     pub(crate) fn ask_about<T>(&self, what: libc::Ioctl, data: &mut T) -> io::Result<()> {
-        let mut request = self.request();
+        let mut request = self.request()?;
         request.ifr_ifru.ifru_data = std::ptr::from_mut(data).cast();
         control(control_socket()?.as_raw_fd(), what, &mut request)
     }
@@ -147,7 +157,7 @@ impl LinkName {
     /// Makes the open tun device a tap interface of this name, of whole Ethernet frames, each after an offload header; or one queue
     /// of it, if it has several.
     pub(crate) fn attach_tap(&self, device: &File, has_several: bool) -> io::Result<()> {
-        let mut request = self.request();
+        let mut request = self.request()?;
         let queues = if has_several { libc::IFF_MULTI_QUEUE } else { 0 };
         request.ifr_ifru.ifru_flags =
             (libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR | queues) as libc::c_short;
@@ -161,7 +171,7 @@ impl LinkName {
     /// Has the senders on a tap interface leave checksums and segmentation to who reads its frames, as far as the kernel can. Not
     /// those of a persistent interface: that would hold for its next user too.
     pub(crate) fn leave_offloads(&self, device: &File) -> io::Result<()> {
-        let mut request = self.request();
+        let mut request = self.request()?;
         control(device.as_raw_fd(), libc::TUNGETIFF, &mut request)?;
         // SAFETY: the kernel filled in this member for this request. The flags are those of 16 bits.
         if i32::from(unsafe { request.ifr_ifru.ifru_flags }) & libc::IFF_PERSIST != 0 {
@@ -187,7 +197,7 @@ impl LinkName {
     }
 
     fn ask(&self, what: libc::Ioctl) -> io::Result<libc::ifreq> {
-        let mut request = self.request();
+        let mut request = self.request()?;
         control(control_socket()?.as_raw_fd(), what, &mut request)?;
         Ok(request)
     }

@@ -73,14 +73,14 @@ pub enum LinkNews {
 struct Link {
     port: u16,
     spec: InterfaceSpec,
-    /// None: it is no interface.
+    /// None: it is no interface. Held, if it was there when the switch took it.
     name: Option<LinkName>,
     /// As it was told last.
     is_up: Option<bool>,
     /// The MTU that it had last; none while it is gone.
     mtu: Option<usize>,
-    /// The number of the interface, and what it had counted, when the switch took it.
-    before: Option<(i32, LinkCounters)>,
+    /// What it had counted when the switch took it.
+    before: Option<LinkCounters>,
 }
 
 impl Links {
@@ -123,8 +123,10 @@ impl Links {
     pub fn user_of(&self, interface: &InterfaceSpec) -> Option<u16> {
         let wanted = Link::name(interface)?;
         let index = wanted.index().ok();
-        let is_same = |name: &LinkName| {
-            name.as_str() == wanted.as_str() || index.is_some() && name.index().ok() == index
+        // Of one that is gone the name is all that is left.
+        let is_same = |name: &LinkName| match (name.index().ok(), index) {
+            (Some(is), Some(wanted)) => is == wanted,
+            _ => name.as_str() == wanted.as_str(),
         };
         // A tap interface is made, or was for the purpose.
         let is_tap = |spec: &InterfaceSpec| spec.driver == Driver::Tap;
@@ -143,9 +145,9 @@ impl Links {
 impl Link {
     fn of(port: &PortSpec, is_up: Option<bool>) -> Link {
         let PortSpec { port, interface } = port;
-        let name = Link::name(interface);
+        let name = Link::name(interface).map(|name| name.held().unwrap_or_else(|_| name.clone()));
         let mtu = name.as_ref().and_then(|name| name.mtu().ok());
-        let before = name.as_ref().and_then(|name| Some((name.index().ok()?, LinkCounters::of(name)?)));
+        let before = name.as_ref().and_then(LinkCounters::of);
         Link { port: *port, spec: interface.clone(), name, is_up, mtu, before }
     }
 
@@ -154,26 +156,17 @@ impl Link {
         LinkName::new(interface.driver.name(), interface.link()?).ok()
     }
 
-    /// What the interface has counted since the switch has it. One that was made again counts from its beginning.
+    /// What the interface has counted since the switch has it.
     fn counters(&self, name: &LinkName) -> Option<LinkCounters> {
         let now = LinkCounters::of(name)?;
-        let same = self.before.as_ref().filter(|(index, _)| name.index().ok() == Some(*index));
-        let counters = same.map_or(now, |(_, before)| now.since(before));
+        let counters = self.before.as_ref().map_or(now, |before| now.since(before));
         Some(if self.spec.driver == Driver::Tap { counters.turned() } else { counters })
-    }
-
-    /// Whether the interface that the switch took is up and has a carrier. One that is gone is down, also when another one has its name.
-    fn is_running(&self, name: &LinkName) -> bool {
-        match &self.before {
-            Some((index, _)) => name.is_running_as(*index),
-            None => name.is_running().unwrap_or(false),
-        }
     }
 
     fn now(&self) -> PortLink {
         let link = self.name.as_ref().map(|name| LinkState {
             name: name.as_str().to_owned(),
-            is_up: self.is_running(name),
+            is_up: name.is_running().unwrap_or(false),
             mac: name.mac().ok().flatten(),
             speed_mbps: name.speed_mbps().ok().flatten(),
             mtu: name.mtu().ok().and_then(|mtu| u32::try_from(mtu).ok()),
@@ -197,7 +190,7 @@ impl LinkWatch {
         let mut changes = Vec::new();
         for link in &mut *self.links.lock() {
             let Some(name) = &link.name else { continue };
-            let is_up = link.is_running(name);
+            let is_up = name.is_running().unwrap_or(false);
             if link.is_up.replace(is_up) != Some(is_up) {
                 changes.push((link.port, is_up));
             }
@@ -369,6 +362,28 @@ mod tests {
             links.remove(0);
             links.add(&"0@p4ra0".parse().unwrap());
             assert_eq!(watch.changes(), [(0, true)]);
+        });
+    }
+
+    #[test]
+    fn an_interface_with_another_name_is_the_same() {
+        in_fresh_namespace("an_interface_with_another_name_is_the_same", || {
+            veth_pair("p4rb0", "p4rb1");
+            let links = Links::of(&ports(&["p4rb0"]));
+            let mut watch = LinkWatch::new(links.clone()).unwrap();
+            ip("link set p4rb0 down");
+            ip("link set p4rb0 name p4rb2");
+            assert_eq!(watch.changes(), [(0, false)]);
+            ip("link set p4rb2 mtu 1400");
+            ip("link set p4rb2 up");
+            assert_eq!((watch.changes(), watch.new_mtus()), (vec![(0, true)], vec![(0, 1400)]));
+            let link = links.of_port(0).unwrap().link.unwrap();
+            assert_eq!((link.name.as_str(), link.is_up, link.mtu), ("p4rb0", true, Some(1400)));
+            assert!(link.mac.is_some() && link.counters.is_some());
+            // Another one may have the name now.
+            veth_pair("p4rb0", "p4rb3");
+            let user = |name: &str| links.user_of(&name.parse().unwrap());
+            assert_eq!((user("p4rb0"), user("p4rb2")), (None, Some(0)));
         });
     }
 

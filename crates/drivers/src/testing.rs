@@ -1,6 +1,7 @@
 //! For tests: frames, and the checks that every driver of an interface passes.
 
 use crate::kinds::FrameKinds;
+use crate::link::note_change;
 use crate::netns::{ip, veth_pair, wait_until_up};
 use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, PacketPool};
@@ -145,6 +146,32 @@ pub(crate) fn an_interface_goes_down_and_away(open: Open<'_>, kernel: Open<'_>) 
     // Nobody watches links here either: it is one in so many questions that asks the socket.
     let error = (0..100).find_map(|_| b.receive(&mut Batch::new(), &mut pool).err()).unwrap();
     assert!(error.to_string().starts_with("cannot use interface vb: No such device"), "{error}");
+}
+
+/// An interface that gets another name is the same, and another one may have its name then.
+pub(crate) fn an_interface_gets_another_name(open: Open<'_>) {
+    veth_pair("va", "vb");
+    let mut pool = PacketPool::new(200);
+    let (mut a, mut b) = (open("va").unwrap(), open("vb").unwrap());
+    ip("link set vb down");
+    ip("link set vb name vc");
+    veth_pair("vb", "vd");
+    ip("link set vb down");
+    ip("link set vc up");
+    wait_until_up("va");
+    wait_until_up("vc");
+    note_change();
+    assert_eq!(b.receive(&mut Batch::new(), &mut pool).unwrap(), Received::Idle);
+    assert!(!b.is_link_down());
+    assert_eq!(send(&mut *b, &mut pool, &[frame(1, 60)]).sent, 1);
+    assert_eq!(receive(&mut *a, &mut pool, 1), [frame(1, 60)]);
+    ip("link set vc mtu 1000");
+    note_change();
+    assert_eq!(b.receive(&mut Batch::new(), &mut pool).unwrap(), Received::Idle);
+    assert_eq!(
+        send(&mut *b, &mut pool, &[frame(2, 1018), frame(3, 1019)]),
+        Transmitted { sent: 1, refused: 1 }
+    );
 }
 
 /// Frames for a link without a carrier are refused until it has one.

@@ -96,12 +96,13 @@ impl PacketQueue {
             |what: &str, error| PortError::system(format!("{what} interface {}", name.as_str()), error);
         // Before the MTU: a change meanwhile is asked for again.
         let changes = changes();
-        let mtu = name.mtu().map_err(|error| match error.raw_os_error() {
+        let name = name.held().map_err(|error| match error.raw_os_error() {
             Some(libc::ENODEV) => {
                 PortError::NoInterface { name: name.as_str().to_owned(), known: crate::link::names() }
             }
             _ => refused("find", error),
         })?;
+        let mtu = name.mtu().map_err(|error| refused("find", error))?;
         let index = name.index().map_err(|error| refused("find", error))?;
         let ring = RingSocket::prepare(mtu, ring_bytes).map_err(|(what, error)| refused(what, error))?;
         let group = enter(&ring, index).map_err(|(what, error)| refused(what, error))?;
@@ -114,7 +115,7 @@ impl PacketQueue {
             down_at: None,
             looked: None,
             changes,
-            name: name.clone(),
+            name,
             index,
             ring,
             group,
@@ -272,17 +273,13 @@ impl PacketQueue {
     #[cold]
     fn look_whether_up(&mut self) {
         // `check_link` reports an interface that is gone.
-        self.down_at = (!self.name.is_running_as(self.index)).then(Instant::now);
+        self.down_at = (!self.name.is_running().unwrap_or(false)).then(Instant::now);
     }
 
     /// The link went down, which is no error, or away, which is.
     fn check_link(&mut self) -> Result<(), PortError> {
         self.look_whether_up();
-        match self.name.index() {
-            Ok(index) if index == self.index => Ok(()),
-            Ok(_) => Err(self.error("use", io::Error::from_raw_os_error(libc::ENODEV))),
-            Err(error) => Err(self.error("use", error)),
-        }
+        self.name.index().map(drop).map_err(|error| self.error("use", error))
     }
 
     fn error(&self, what: &str, error: io::Error) -> PortError {

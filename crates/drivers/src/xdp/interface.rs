@@ -33,15 +33,16 @@ impl Interface {
         let changes = changes();
         let refused =
             |error: io::Error| PortError::system(format!("find interface {}", name.as_str()), error);
-        let mtu = name.mtu().map_err(|error| match error.raw_os_error() {
+        let name = name.held().map_err(|error| match error.raw_os_error() {
             Some(libc::ENODEV) => {
                 PortError::NoInterface { name: name.as_str().to_owned(), known: crate::link::names() }
             }
             _ => refused(error),
         })?;
+        let mtu = name.mtu().map_err(refused)?;
         let index = name.index().map_err(refused)?;
         let longest = mtu + ETHERNET_HEADER + VLAN_TAG;
-        let mut interface = Interface { name: name.clone(), index, longest, down_at: None, changes };
+        let mut interface = Interface { name, index, longest, down_at: None, changes };
         interface.look_whether_up();
         Ok(interface)
     }
@@ -91,17 +92,13 @@ impl Interface {
     #[cold]
     pub(super) fn check(&mut self) -> Result<(), PortError> {
         self.look_whether_up();
-        match self.name.index() {
-            Ok(index) if index == self.index => Ok(()),
-            Ok(_) => Err(self.error("use", io::Error::from_raw_os_error(libc::ENODEV))),
-            Err(error) => Err(self.error("use", error)),
-        }
+        self.name.index().map(drop).map_err(|error| self.error("use", error))
     }
 
     #[cold]
     fn look_whether_up(&mut self) {
         // `check` reports an interface that is gone.
-        self.down_at = (!self.name.is_running_as(self.index)).then(Instant::now);
+        self.down_at = (!self.name.is_running().unwrap_or(false)).then(Instant::now);
     }
 
     pub(super) fn error(&self, what: &str, error: io::Error) -> PortError {

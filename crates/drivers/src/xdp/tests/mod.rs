@@ -86,6 +86,11 @@ fn an_interface_that_goes_away_is_an_error_and_one_that_goes_down_is_not() {
 }
 
 #[test]
+fn an_interface_with_another_name_is_the_same() {
+    in_both_modes("a_renamed_interface_of_xdp", |open| testing::an_interface_gets_another_name(open));
+}
+
+#[test]
 fn frames_for_a_link_that_is_down_are_refused() {
     in_both_modes("frames_for_a_link_that_is_down", |open| {
         testing::frames_for_a_link_that_is_down_are_refused(open);
