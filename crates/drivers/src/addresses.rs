@@ -38,16 +38,10 @@ impl Addresses {
         let wrong = |reason| PortError::Arguments { driver, reason };
         let (mut promiscuous, mut allow, mut kept) = (None, None, Vec::new());
         for word in args.split(',') {
-            let (option, value, before) = match word.split_once('=') {
-                Some(("promisc", value)) => ("promisc", value, promiscuous.replace(value)),
-                Some(("allow", value)) => ("allow", value, allow.replace(value)),
-                _ => {
-                    kept.push(word);
-                    continue;
-                }
-            };
-            if before.is_some_and(|before| before != value) {
-                return Err(wrong(format!("`{option}=` is given twice")));
+            match word.split_once('=') {
+                Some(("promisc", value)) => promiscuous = Some(value),
+                Some(("allow", value)) => allow = Some(value),
+                _ => kept.push(word),
             }
         }
         let addresses = match (promiscuous, allow) {
@@ -256,7 +250,6 @@ mod tests {
         let many = format!("eth0,promisc=off,allow={}", many.join("+"));
         for (args, message) in [
             ("eth0,promisc=no", "packet: `promisc=no`: `on` or `off` is expected"),
-            ("eth0,promisc=off,promisc=on", "packet: `promisc=` is given twice"),
             ("eth0,allow=02:00:00:00:00:01", "packet: `allow=` needs `promisc=off`"),
             ("eth0,promisc=off,allow=2:0:0:0:0:1", "packet: `2:0:0:0:0:1` is not an address"),
             ("eth0,promisc=off,allow=02:00:00:00:00:01:02", "packet: `02:00:00:00:00:01:02` is not"),

@@ -58,6 +58,32 @@ impl Driver {
             Driver::Xdp => "xdp",
         }
     }
+
+    /// The options that a port has once at most, by the names before their `=`. Others are a list (`queue` of `xdp`), a fault of
+    /// an end system each, or for DPDK, which reads them itself.
+    fn options(self) -> &'static [&'static str] {
+        match self {
+            Driver::Dpdk => &["mtu", "promisc", "allow"],
+            Driver::Es => {
+                &["network", "time", "seconds", "period", "bytes", "silent", "management", "seed", "report"]
+            }
+            Driver::Null => &["passes", "kinds"],
+            Driver::Packet => &["timestamps", "fcs", "promisc", "allow"],
+            Driver::Pcap | Driver::Stream => &["fcs"],
+            Driver::Tap => &["promisc", "allow"],
+            Driver::Xdp => &["mode", "promisc", "allow"],
+        }
+    }
+
+    /// An option that the arguments have more than once: which of the two is meant nobody knows, also if they are equal.
+    fn option_given_twice(self, args: &str) -> Option<&'static str> {
+        let given = |option: &str| {
+            args.split(',')
+                .filter(|word| word.split_once('=').is_some_and(|(name, _)| name == option))
+                .count()
+        };
+        self.options().iter().copied().find(|option| given(option) > 1)
+    }
 }
 
 /// What a port is connected to: a driver and its arguments, `[DRIVER:]ARGS`. A bare name is a Linux interface with the best
@@ -90,6 +116,8 @@ pub enum SpecError {
     UnknownDriver(String),
     /// Nothing follows the `@` or the driver's colon.
     NoArguments(Option<Driver>),
+    /// An option that a port has once is there again.
+    Twice(Driver, &'static str),
 }
 
 impl fmt::Display for SpecError {
@@ -115,6 +143,9 @@ impl fmt::Display for SpecError {
                 let usage =
                     DRIVERS.iter().find(|(known, ..)| known == driver).map_or("", |(.., usage)| usage);
                 write!(f, "nothing follows `{}:`: {usage} is expected", driver.name())
+            }
+            SpecError::Twice(driver, option) => {
+                write!(f, "{}: `{option}=` is given twice: a port has it once", driver.name())
             }
         }
     }
@@ -148,6 +179,9 @@ impl FromStr for InterfaceSpec {
             None if text.is_empty() => return Err(SpecError::NoArguments(None)),
             None => (Driver::Packet, text),
         };
+        if let Some(option) = driver.option_given_twice(args) {
+            return Err(SpecError::Twice(driver, option));
+        }
         Ok(InterfaceSpec { driver, args: args.to_owned() })
     }
 }
@@ -218,6 +252,36 @@ mod tests {
         assert_eq!(link("0@xdp:veth0,mode=copy").as_deref(), Some("veth0"));
         assert_eq!(link("0@tap:mr0,promisc=off").as_deref(), Some("mr0"));
         assert_eq!((link("0@veth0").as_deref(), link("0@pcap:veth0")), (Some("veth0"), None));
+    }
+
+    #[test]
+    fn an_option_is_given_once() {
+        for (text, option) in [
+            ("0@packet:veth0,fcs=check,fcs=check", "packet: `fcs=`"),
+            ("0@packet:veth0,timestamps=hardware,timestamps=software", "packet: `timestamps=`"),
+            ("0@packet:veth0,promisc=off,promisc=on", "packet: `promisc=`"),
+            ("0@tap:mr0,allow=multicast,promisc=off,allow=multicast", "tap: `allow=`"),
+            ("0@xdp:veth0,mode=copy,queue=0,mode=native", "xdp: `mode=`"),
+            ("0@dpdk:net_null0,mtu=100,mtu=200", "dpdk: `mtu=`"),
+            ("0@pcap:in.pcap,fcs=check,out.pcap,fcs=check", "pcap: `fcs=`"),
+            ("0@stream:in.pcap,fcs=check,fcs=check", "stream: `fcs=`"),
+            ("0@null:in.pcap,passes=1,passes=2", "null: `passes=`"),
+            ("0@null:in.pcap,kinds=on,kinds=on", "null: `kinds=`"),
+            ("0@es:a.toml,ES1,seconds=1,seconds=2", "es: `seconds=`"),
+            ("0@es:a.toml,ES1,management=on,management=off", "es: `management=`"),
+        ] {
+            let said = port(text).unwrap_err().to_string();
+            assert_eq!(said, format!("{option} is given twice: a port has it once"), "{text}");
+        }
+        // Lists, faults, what DPDK reads, and files whose names have an equals sign.
+        for text in [
+            "0@xdp:veth0,queue=0,queue=1,queue=0",
+            "0@es:a.toml,ES1,babble=1:100,babble=2:100",
+            "0@dpdk:net_pcap0,rx_pcap=a.pcap,rx_pcap=b.pcap",
+            "0@pcap:n=1,n=2",
+        ] {
+            assert!(port(text).is_ok(), "{text}");
+        }
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Wanted {
                 kept.push(word);
                 continue;
             };
-            let named = match value {
+            wanted = Some(match value {
                 "auto" => Wanted::Auto,
                 "hardware" => Wanted::Hardware,
                 "software" => Wanted::Software,
@@ -43,10 +43,7 @@ impl Wanted {
                         format!("`timestamps={value}`: `auto`, `hardware` or `software` is expected");
                     return Err(wrong(reason));
                 }
-            };
-            if wanted.replace(named).is_some_and(|before| before != named) {
-                return Err(wrong("`timestamps=` is given twice".to_owned()));
-            }
+            });
         }
         Ok((kept.join(","), wanted.unwrap_or_default()))
     }
@@ -252,7 +249,6 @@ mod tests {
         assert_eq!(take("eth0,timestamps=hardware,x=1"), Ok(("eth0,x=1".to_owned(), Wanted::Hardware)));
         assert_eq!(take("eth0,timestamps=software"), Ok(("eth0".to_owned(), Wanted::Software)));
         assert!(take("eth0,timestamps=gps").unwrap_err().contains("`auto`, `hardware` or `software`"));
-        assert!(take("eth0,timestamps=auto,timestamps=hardware").unwrap_err().contains("twice"));
     }
 
     /// What `ethtool -T` shows of an i210, of a card that stamps PTP alone, and of a veth.

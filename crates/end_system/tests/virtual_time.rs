@@ -105,6 +105,21 @@ fn words_that_make_no_port_are_refused() {
     assert!(refused("two.toml,ES1,report=/nowhere/at/all").starts_with("cannot create /nowhere/at/all: "));
 }
 
+/// The refusal names all words; `millrace_drivers` refuses each of them twice.
+#[test]
+fn each_word_of_a_port_is_there_once() {
+    let refusal = "two.toml,ES1,speed=3".parse::<PortArguments>().unwrap_err();
+    let words = refusal.split_once(" is not one of ").unwrap().1.split(", ");
+    let known = words.filter_map(|word| word.split_once('=')).map(|(key, _)| key);
+    let keys: Vec<&str> = known.filter(|key| !key.contains(' ')).collect();
+    assert_eq!(keys.len(), 9, "{keys:?}");
+    for key in keys {
+        let port = format!("es:two.toml,ES1,{key}=1,{key}=2");
+        let error = port.parse::<millrace_drivers::InterfaceSpec>().unwrap_err().to_string();
+        assert_eq!(error, format!("es: `{key}=` is given twice: a port has it once"));
+    }
+}
+
 #[test]
 fn a_network_that_an_end_system_cannot_keep_is_refused() {
     let plan = |change: &dyn Fn(&mut Network)| {

@@ -4,7 +4,7 @@ use crate::captures::stopped;
 use crate::cores::WorkerArgs;
 use crate::output::tell_line;
 use millrace_dataplane::PortId;
-use millrace_drivers::{Captures, Driver, InterfaceSpec, Links, PortError, PortSpec, QueuePair};
+use millrace_drivers::{Captures, Driver, InterfaceSpec, Links, PortError, PortSpec, QueuePair, SpecError};
 use millrace_p4runtime::Feed;
 use millrace_thrift::PortMaker;
 use std::sync::Arc;
@@ -23,9 +23,12 @@ pub(crate) struct AddedPorts {
 }
 
 /// A Linux interface, as `-i` of simple_switch has it, or with its driver, as in `tap:mr0`. Nothing else: clients are not to name files.
-fn interface(name: &str) -> InterfaceSpec {
-    let with_driver = name.parse().ok().filter(|spec: &InterfaceSpec| spec.link().is_some());
-    with_driver.unwrap_or_else(|| InterfaceSpec { driver: Driver::Packet, args: name.to_owned() })
+fn interface(name: &str) -> Result<InterfaceSpec, SpecError> {
+    match name.parse::<InterfaceSpec>() {
+        Ok(spec) if spec.link().is_some() => Ok(spec),
+        Err(error @ SpecError::Twice(..)) => Err(error),
+        _ => Ok(InterfaceSpec { driver: Driver::Packet, args: name.to_owned() }),
+    }
 }
 
 impl AddedPorts {
@@ -35,7 +38,7 @@ impl AddedPorts {
         name: &str,
         capture: &str,
     ) -> Result<Vec<Box<dyn QueuePair>>, String> {
-        let interface = interface(name);
+        let interface = interface(name).map_err(|error| error.to_string())?;
         if interface.driver == Driver::Xdp {
             // It would have to keep CAP_BPF and CAP_IPC_LOCK (privileges.rs) for whoever reaches Thrift.
             return Err(
@@ -78,9 +81,12 @@ impl PortMaker for AddedPorts {
     }
 
     fn added(&self, number: PortId, name: &str) {
-        info!(port = format_args!("{number}@{}", interface(name)).to_string(), "port up");
-        if let Ok(port) = u16::try_from(number) {
-            self.links.add(&PortSpec { port, interface: interface(name) });
+        // It was opened by that name.
+        if let Ok(interface) = interface(name) {
+            info!(port = format_args!("{number}@{interface}").to_string(), "port up");
+            if let Ok(port) = u16::try_from(number) {
+                self.links.add(&PortSpec { port, interface });
+            }
         }
         self.p4runtime.iter().for_each(|feed| feed.port_added(number));
     }
@@ -105,7 +111,7 @@ mod tests {
 
     #[test]
     fn clients_name_interfaces_and_no_files() {
-        let named = |name| interface(name).to_string();
+        let named = |name| interface(name).unwrap().to_string();
         assert_eq!(named("eth0"), "packet:eth0");
         assert_eq!(named("eth0:1"), "packet:eth0:1");
         assert_eq!(named("xdp:eth0,mode=copy"), "xdp:eth0,mode=copy");
@@ -113,5 +119,7 @@ mod tests {
         for file in ["pcap:in.pcap", "null:in.pcap", "stream:in.pcap", "dpdk:net_pcap0,rx_pcap=in.pcap"] {
             assert_eq!(named(file), format!("packet:{file}"), "there is no interface of this name");
         }
+        let error = interface("tap:mr0,promisc=off,promisc=on").unwrap_err().to_string();
+        assert_eq!(error, "tap: `promisc=` is given twice: a port has it once");
     }
 }

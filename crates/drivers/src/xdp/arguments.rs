@@ -56,9 +56,7 @@ impl Arguments {
                         );
                         return Err(wrong(reason));
                     };
-                    if mode.replace(*wanted).is_some_and(|before| before != *wanted) {
-                        return Err(wrong("`mode=` is given twice".to_owned()));
-                    }
+                    mode = Some(*wanted);
                 }
                 Some(("queue", number)) => {
                     // A plus sign would parse as a number too.
@@ -111,7 +109,6 @@ mod tests {
         for (args, message) in [
             ("", "xdp: `` is not an interface name"),
             ("eth0,mode=fast", "xdp: `fast` is not a mode (native, generic, copy, zerocopy;"),
-            ("eth0,mode=copy,mode=native", "xdp: `mode=` is given twice"),
             ("eth0,queue=x", "xdp: `x` is not the number of a queue"),
             ("eth0,queue=+1", "xdp: `+1` is not the number of a queue"),
             ("eth0,queue=4096", "xdp: `4096` is not the number of a queue (0 to 4095)"),

@@ -158,6 +158,7 @@ fn wrong_usage_is_told_from_what_cannot_be_opened() {
         (&["run", "--entries", "programs/router.entries"], 2, "PROG is missing"),
         (&["run", "programs/router.p4", "-i", "veth0"], 2, "PORT@INTERFACE is expected"),
         (&["run", "programs/router.p4", "-i", "0@pacp:x"], 2, "did you mean `pcap`?"),
+        (&["run", "programs/router.p4", "-i", "0@eth0,fcs=check,fcs=check"], 2, "`fcs=` is given twice"),
         (&["run", "programs/router.p4", "-i", "0@pcap:/nowhere/in.pcap"], 1, "/nowhere/in.pcap"),
         (&["run", "programs/router.p4", "-i", "0@no-such-interface"], 1, "no-such-interface"),
         (&["run", "programs/router.p4", "-i", "0@pcap:programs/router.p4"], 1, "programs/router.p4"),
