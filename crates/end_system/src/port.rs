@@ -90,10 +90,17 @@ impl FromStr for PortArguments {
             manages: false,
             report: None,
         };
-        for word in words {
+        for word in words.clone() {
             arguments.set(word).ok_or_else(|| format!("`{word}` is not one of {KEYS}"))?;
         }
+        let Traffic { is_silent, period_ns, bytes } = arguments.traffic;
         match arguments.seconds {
+            _ if is_silent && (period_ns.is_some() || bytes.is_some()) => {
+                Err("`silent=on` sends nothing: `period=` and `bytes=` are of what is sent".to_owned())
+            }
+            _ if arguments.faults.is_empty() && words.clone().any(|word| word.starts_with("seed=")) => {
+                Err("`seed=` is of the frames with faults: it needs a fault, as `number=VL:N`".to_owned())
+            }
             _ if arguments.manages && arguments.time == PortTime::Virtual => {
                 Err("`management=on` needs `time=real`: who asks and who answers are in no other time"
                     .to_owned())

@@ -94,6 +94,8 @@ fn words_that_make_no_port_are_refused() {
         "`time=virtual` needs `seconds=N`: else it would never end"
     );
     assert_eq!(error("two.toml,ES1,seconds=0"), "`seconds=0`: 1 to 86400 is allowed");
+    assert!(error("two.toml,ES1,seed=7").starts_with("`seed=` is of the frames with faults"));
+    assert!(error("two.toml,ES1,bytes=64,silent=on").starts_with("`silent=on` sends nothing: `period=`"));
     let refused =
         |words: &str| EndSystemPort::new(&network(), &words.parse().unwrap()).unwrap_err().to_string();
     assert_eq!(refused("two.toml,ES3"), "es: there is no end system `ES3` (there are: ES1, ES2)");

@@ -1,6 +1,6 @@
 //! `--capacity`: how many entries the hardware of tables holds.
 
-use crate::findings::Failure;
+use crate::findings::{Failure, once_each};
 use clap::Args;
 use millrace_pipeline::Program;
 use millrace_rtl::tables::MAX_CAPACITY;
@@ -30,13 +30,14 @@ impl CapacityArgs {
     }
 
     /// For programs that may come later, whichever tables they have.
-    pub(crate) fn of_any(&self) -> Capacities {
-        self.capacity.iter().cloned().collect()
+    pub(crate) fn of_any(&self) -> Result<Capacities, Failure> {
+        once_each("--capacity", self.capacity.iter().map(|(table, _)| table))?;
+        Ok(self.capacity.iter().cloned().collect())
     }
 
     /// Each of something that the program has.
     pub(crate) fn of(&self, program: &Program) -> Result<Capacities, Failure> {
-        let capacities = self.of_any();
+        let capacities = self.of_any()?;
         match without_unit(&capacities, program) {
             Some(name) => {
                 let why = format!("--capacity: {} has no table or action selector {name}", program.name);

@@ -11,6 +11,7 @@ use crate::findings::Failure;
 use crate::inputs::InputArgs;
 use crate::link::LinkCommand;
 use crate::mode::{ModeArgs, ModeCommand};
+use crate::nanomsg::PacketInArgs;
 use crate::network::NetworkCommand;
 use crate::node::NodeCommand;
 use crate::observe::{CaptureCommand, LogCommand, MetricsArgs, PluginCommand, QueueCommand, TopArgs};
@@ -21,13 +22,15 @@ use crate::rtl::RtlArgs;
 use crate::snmp::SnmpArgs;
 use crate::swap::SwapArgs;
 use crate::tc::TcCommand;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use millrace_dataplane::{
     Attachment, ClockSpec, DEFAULT_PACKET_MEMORY, EngineKind, HardwareConfig, MAX_WORKERS, QueueConfig,
 };
 use millrace_drivers::{DEFAULT_CAPTURE_FILE, PortSpec};
 use millrace_listen::Address;
 use millrace_pipeline::Program;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -129,6 +132,28 @@ pub(crate) enum Command {
     /// Is an end system of an AFDX network, on two interfaces: sends messages that measure, checks and counts what comes
     #[command(after_help = examples::ES)]
     Es(EsArgs),
+}
+
+impl Cli {
+    /// Reads a command line, the name of the program first. What is wrong with it is told, and ends the program.
+    pub(crate) fn read(args: Vec<OsString>) -> Cli {
+        let mut command = Cli::command();
+        let mut matches = command.try_get_matches_from_mut(args).unwrap_or_else(|error| error.exit());
+        let of_run = command.find_subcommand("run").zip(matches.subcommand_matches("run"));
+        let given = of_run.map(|(run, found)| {
+            let is_given = |arg: &&clap::Arg| {
+                found.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
+            };
+            let name = |arg: &clap::Arg| arg.get_long().map(|long| format!("--{long}"));
+            run.get_arguments().filter(is_given).filter_map(name).collect::<Vec<_>>()
+        });
+        let mut cli =
+            Cli::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.format(&mut command).exit());
+        if let Command::Run(args) = &mut cli.command {
+            args.given = given.unwrap_or_default();
+        }
+        cli
+    }
 }
 
 impl Command {
@@ -264,6 +289,19 @@ pub(crate) enum Simulator {
     Verilator,
 }
 
+impl SourceArgs {
+    /// An option that says how to read a source, if one was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let all = [
+            (!self.include_dirs.is_empty(), "-I"),
+            (!self.defines.is_empty(), "-D"),
+            (!self.undefines.is_empty(), "-U"),
+            (self.std.is_some(), "--std"),
+        ];
+        all.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
+    }
+}
+
 impl Engine {
     /// The engine, with a simulator of hardware.
     pub(crate) fn kind(self, sim: Simulator) -> Result<EngineKind, Failure> {
@@ -313,7 +351,7 @@ impl RunningArgs {
         self.engine.check_capacity(&self.capacity)?;
         let capacities = match program {
             Some(program) => self.capacity.of(program)?,
-            None => self.capacity.of_any(),
+            None => self.capacity.of_any()?,
         };
         Ok(HardwareConfig { capacities: Arc::new(capacities), device })
     }
@@ -427,7 +465,12 @@ pub(crate) struct StfArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("server").args(["grpc", "thrift"]).multiple(true))]
+#[command(group = ArgGroup::new("capturer").args(["metrics", "thrift"]).multiple(true))]
 pub(crate) struct RunArgs {
+    /// The options of the command line that have a long name.
+    #[arg(skip)]
+    pub(crate) given: Vec<String>,
     /// The program, or an image of one; without one and without --grpc a router, entries and packets that are built in
     #[arg(value_name = "PROG")]
     pub(crate) program: Option<PathBuf>,
@@ -488,32 +531,19 @@ impl RunArgs {
     }
 }
 
-/// Ports whose frames one peer sends and gets, for the options of bmv2.
-#[derive(Debug, Args)]
-pub(crate) struct PacketInArgs {
-    /// Where it connects to: ipc://FILE or tcp://ADDR:PORT
-    #[arg(long, value_name = "ADDR", conflicts_with = "ports", hide = true)]
-    pub(crate) packet_in: Option<String>,
-    /// How many ports it has
-    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=millrace_dataplane::MAX_PORTS as i64), hide = true)]
-    pub(crate) packet_in_ports: u32,
-    /// Lets other machines be the peer
-    #[arg(long, requires = "packet_in", hide = true)]
-    pub(crate) packet_in_allow_remote: bool,
-}
-
 /// What is captured of ports.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Captures")]
+#[command(group = ArgGroup::new("captures").args(["pcap", "pcap_dir"]))]
 pub(crate) struct CaptureArgs {
     /// Captures all ports from the start, to IFACE_in.pcap and IFACE_out.pcap in that folder
     #[arg(long, value_name = "DIR")]
     pub(crate) pcap: Option<PathBuf>,
     /// The folder for captures that are switched on later
-    #[arg(long, value_name = "DIR", conflicts_with = "pcap")]
+    #[arg(long, value_name = "DIR", conflicts_with = "pcap", requires = "capturer")]
     pub(crate) pcap_dir: Option<PathBuf>,
     /// Largest file of a capture, in MiB; frames after that are left out
-    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_CAPTURE_FILE >> 20)]
+    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_CAPTURE_FILE >> 20, requires = "captures")]
     pub(crate) pcap_max: u64,
 }
 
@@ -598,13 +628,13 @@ pub(crate) struct GrpcArgs {
     #[arg(long, value_name = "ADDR|PORT")]
     pub(crate) grpc: Option<Address>,
     /// The device id that controllers use
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "server")]
     pub(crate) device_id: u64,
     /// The port of the controller: packet-ins leave there, packet-outs come in there
     #[arg(long, value_name = "N", requires = "grpc")]
     pub(crate) cpu_port: Option<u32>,
     /// The server's certificate, for TLS (PEM)
-    #[arg(long, value_name = "FILE", requires = "grpc_key")]
+    #[arg(long, value_name = "FILE", requires_all = ["grpc_key", "grpc"])]
     pub(crate) grpc_cert: Option<PathBuf>,
     /// Its private key (PEM)
     #[arg(long, value_name = "FILE", requires = "grpc_cert")]
@@ -755,7 +785,6 @@ pub(crate) struct CalibrateArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_sound() {

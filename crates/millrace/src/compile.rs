@@ -14,6 +14,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub(crate) fn compile(args: &CompileArgs, findings: &mut Findings) -> Result<(), Failure> {
+    if args.target.is_some() && !matches!(args.emit, Some(Emit::Clif | Emit::Asm)) {
+        return Err(Failure::Usage("--target is for --emit clif and --emit asm".into()));
+    }
+    if args.time && args.output.is_some() {
+        return Err(Failure::Usage("-o: what --time says goes to standard output".into()));
+    }
     let start = Instant::now();
     let loaded = load_any(&args.program.path, &args.program.source, findings)?;
     let front = start.elapsed();

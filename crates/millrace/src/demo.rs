@@ -20,6 +20,9 @@ const CAPTURES: [(PortId, &str, &[u8]); 2] = [
     (1, "programs/demo/in1.pcap", include_bytes!("../../../programs/demo/in1.pcap")),
 ];
 
+/// The options of `millrace run` that it heeds; others are for a program.
+pub(crate) const OPTIONS: [&str; 6] = ["--engine", "--sim", "--capacity", "--json", "--color", "--quiet"];
+
 pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure> {
     let program = load_text(PROGRAM_NAME, PROGRAM, findings)?.lower(findings)?;
     let hardware = args.running.hardware(Some(&program), None)?;

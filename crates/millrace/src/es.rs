@@ -42,10 +42,10 @@ pub(crate) struct EsArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=MAX_MARGIN))]
     margin: Option<u64>,
     /// The time from one message of a port to the next; a quarter more than its virtual link needs for one if not given
-    #[arg(long, value_name = "MICROSECONDS")]
+    #[arg(long, value_name = "MICROSECONDS", conflicts_with = "silent")]
     period: Option<u64>,
     /// How long each message is; as long as one frame has room for if not given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "silent")]
     bytes: Option<usize>,
     /// Sends nothing
     #[arg(long)]
@@ -54,7 +54,7 @@ pub(crate) struct EsArgs {
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     misbehave: Vec<Misbehaviour>,
     /// What the frames with faults are chosen by
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "misbehave")]
     seed: u64,
     /// A UDP socket for programs of this machine: what they send to ADDR goes by a virtual link to that UDP port of end system NAME, and what
     /// comes back goes to them; may be given several times

@@ -5,6 +5,7 @@ use crate::output::{has_colour, is_quiet, tell_coloured, tell_line};
 use millrace_commands::Refusal;
 use millrace_syntax::{Diagnostic, Severity, SourceMap, render, render_lines};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::process::ExitCode;
 
@@ -42,6 +43,17 @@ impl Failure {
             _ => ExitCode::FAILURE,
         }
     }
+}
+
+/// Refuses an option `NAME=VALUE` that is given twice for one name: which of the two is meant nobody knows.
+pub(crate) fn once_each<'n>(option: &str, names: impl Iterator<Item = &'n String>) -> Result<(), Failure> {
+    let mut known = BTreeSet::new();
+    for name in names {
+        if !known.insert(name) {
+            return Err(Failure::Usage(format!("{option}: `{}` is given twice", name.escape_debug())));
+        }
+    }
+    Ok(())
 }
 
 /// The findings of a command.

@@ -38,7 +38,7 @@ enum What {
         #[arg(long, value_name = "PATH", required_unless_present = "simulate", conflicts_with = "simulate")]
         uio: Option<PathBuf>,
         /// Which of its maps
-        #[arg(long, value_name = "N", default_value_t = 0)]
+        #[arg(long, value_name = "N", default_value_t = 0, requires = "uio", conflicts_with = "simulate")]
         map: u32,
         /// A device that is simulated: that of a program, as `millrace rtl PROG --device` makes it
         #[arg(long, value_name = "PROG")]
@@ -112,7 +112,7 @@ pub(crate) fn link(args: &LinkCommand, findings: &mut Findings) -> Result<(), Fa
     match &args.what {
         What::Serve { uio, map, simulate, source, shape, capacity, listen, link_allow_remote } => {
             if let (None, Some(option)) =
-                (simulate, shape.given().or(capacity.is_given().then_some("--capacity")))
+                (simulate, shape.given().or(capacity.is_given().then_some("--capacity")).or(source.given()))
             {
                 return Err(Failure::Usage(format!("{option} is for --simulate")));
             }

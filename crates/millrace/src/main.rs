@@ -60,7 +60,6 @@ mod trace_cycles;
 mod usage;
 
 use crate::output::say_line;
-use clap::Parser;
 use cli::{Cli, Command};
 use findings::{Failure, Findings};
 use std::ffi::OsString;
@@ -75,7 +74,7 @@ fn main() -> ExitCode {
 
 /// Runs a command line, the name of the program first.
 fn execute(args: Vec<OsString>) -> ExitCode {
-    let cli = Cli::parse_from(args);
+    let cli = Cli::read(args);
     let json = cli.command.json();
     output::set_manner(cli.color, cli.quiet);
     let mut findings = Findings::new();

@@ -1,12 +1,12 @@
 //! What a switch has over nanomsg: listeners at addresses as nanomsg writes them, and ports of a peer.
 
 use crate::captures::OpenPort;
-use crate::cli::PacketInArgs;
 use crate::findings::Failure;
 use crate::grpc;
 use crate::output::tell_line;
+use clap::Args;
 use millrace_compile::check_port;
-use millrace_dataplane::PortId;
+use millrace_dataplane::{MAX_PORTS, PortId};
 use millrace_drivers::QueuePair;
 use millrace_listen::{Address, Admission, PACKET_IN, Service};
 use millrace_pipeline::Program;
@@ -16,6 +16,21 @@ use tracing::{info, warn};
 
 /// What bmv2 calls the interface of a port that a peer has.
 const INTERFACE: &str = "N/A";
+
+/// Ports whose frames one peer sends and gets, for the options of bmv2.
+#[derive(Debug, Args)]
+pub(crate) struct PacketInArgs {
+    /// Where it connects to: ipc://FILE or tcp://ADDR:PORT
+    #[arg(long, value_name = "ADDR", conflicts_with = "ports", hide = true)]
+    pub(crate) packet_in: Option<String>,
+    /// How many ports it has
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=MAX_PORTS as i64))]
+    #[arg(requires = "packet_in", conflicts_with = "ports", hide = true)]
+    pub(crate) packet_in_ports: u32,
+    /// Lets other machines be the peer
+    #[arg(long, requires = "packet_in", hide = true)]
+    pub(crate) packet_in_allow_remote: bool,
+}
 
 /// Listens at an address as nanomsg writes it.
 pub(crate) fn listener(

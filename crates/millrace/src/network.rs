@@ -88,9 +88,9 @@ struct ExportArgs {
     /// The format
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: To,
-    /// The network, of a format that has one
-    #[arg(long, value_enum, value_name = "NETWORK", default_value_t = OneOf::A, ignore_case = true)]
-    network: OneOf,
+    /// The network, of a format that has one (wopanets); A if not given
+    #[arg(long, value_enum, value_name = "NETWORK", ignore_case = true)]
+    network: Option<OneOf>,
     /// Where to write it; standard output if not given
     #[arg(short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -317,6 +317,11 @@ fn read_other(args: &ImportArgs, is_json: bool) -> Result<(), Failure> {
 }
 
 fn write_other(args: &ExportArgs, is_json: bool) -> Result<(), Failure> {
+    if args.network.is_some() && args.to != To::Wopanets {
+        return Err(Failure::Usage(
+            "--network is for --to wopanets: other formats have both networks".into(),
+        ));
+    }
     let network = match args.to {
         // A file with another CRC can be written again: that is how it gets its own.
         To::Toml => load_without_crc(&args.file.file, is_json)?,
@@ -324,8 +329,8 @@ fn write_other(args: &ExportArgs, is_json: bool) -> Result<(), Failure> {
     };
     let topology = topology(&network)?;
     let side = match args.network {
-        OneOf::A => Side::A,
-        OneOf::B => Side::B,
+        None | Some(OneOf::A) => Side::A,
+        Some(OneOf::B) => Side::B,
     };
     let (text, notes) = match args.to {
         To::Toml => (network.to_toml(), Vec::new()),

@@ -2,7 +2,7 @@
 
 use crate::device_args::BusKind;
 use crate::entries::{read, read_config};
-use crate::findings::Failure;
+use crate::findings::{Failure, once_each};
 use crate::grpc;
 use crate::link;
 use crate::output::{has_colour, note_line, say_line, tell_coloured};
@@ -54,7 +54,7 @@ struct RunNode {
     #[arg(long, value_name = "MEMORY=ADDR|PORT", value_parser = place)]
     memory_at: Vec<(String, Address)>,
     /// Writes the SystemVerilog of its blocks in hardware there, and does not run it; a folder for each of several devices
-    #[arg(short, value_name = "DIR", conflicts_with_all = ["attach", "listen"])]
+    #[arg(short, value_name = "DIR", conflicts_with_all = ["attach", "device_at", "memory_at", "listen"])]
     output: Option<PathBuf>,
     /// What that is for
     #[arg(long, value_enum, default_value_t = TargetKind::Generic, requires = "output")]
@@ -258,6 +258,9 @@ fn check(file: &Path, is_json: bool) -> Result<(), Failure> {
 }
 
 fn run(file: &Path, args: &RunNode, is_json: bool) -> Result<(), Failure> {
+    once_each("--attach", args.attach.iter().map(|(mac, _)| mac))?;
+    once_each("--device-at", args.device_at.iter().map(|(device, _)| device))?;
+    once_each("--memory-at", args.memory_at.iter().map(|(memory, _)| memory))?;
     let mut node = load(file, is_json)?;
     for (name, to) in &args.attach {
         let block = node.blocks.iter_mut().find(|block| block.name == *name).map(|block| &mut block.kind);

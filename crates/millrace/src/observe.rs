@@ -193,6 +193,9 @@ pub(crate) fn top(args: &TopArgs) -> Result<(), Failure> {
 
 /// `millrace capture`.
 pub(crate) fn capture(args: &CaptureCommand) -> Result<(), Failure> {
+    if let (OnOff::Off, Some(_)) = (args.what, &args.name) {
+        return Err(Failure::Usage("--name is for `on`: it names the files that a capture begins".into()));
+    }
     let client = args.of_device.client(&args.which.metrics)?;
     let done = match args.what {
         OnOff::On => client.start_capture(args.port, args.name.as_deref()),
@@ -245,6 +248,15 @@ pub(crate) fn queue(args: &QueueCommand) -> Result<(), Failure> {
 /// `millrace plugin`.
 pub(crate) fn plugin(args: &PluginCommand) -> Result<(), Failure> {
     let client = Client::new(address(&args.which.metrics, &METRICS)?);
+    match (args.what, &args.name, &args.file) {
+        (PluginWhat::List, Some(name), _) => {
+            return Err(Failure::Usage(format!("`list` is of all plugins: `{name}` says nothing")));
+        }
+        (PluginWhat::On | PluginWhat::Off, _, Some(file)) => {
+            return Err(Failure::Usage(format!("`{file}`: a file is for `load`")));
+        }
+        _ => {}
+    }
     let name = args.name.as_deref().unwrap_or_default();
     let answer = match args.what {
         PluginWhat::List => client.plugins(),

@@ -42,10 +42,18 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
         if !args.ports.is_empty() || args.entries.is_some() {
             return Err(Failure::Usage("PROG is missing: ports and entries need a program".into()));
         }
+        let of_demo = |option: &str| demo::OPTIONS.contains(&option);
+        let other = args.given.iter().map(String::as_str).find(|option| !of_demo(option));
+        if let Some(option) = other.or(args.source.given()) {
+            return Err(Failure::Usage(format!("PROG is missing: {option} needs a program")));
+        }
         return demo::run(args, findings);
     }
     if args.program.is_none() && args.entries.is_some() {
         return Err(Failure::Usage("PROG is missing: entries need a program".into()));
+    }
+    if let (None, Some(option)) = (&args.program, args.source.given()) {
+        return Err(Failure::Usage(format!("PROG is missing: {option} needs a program")));
     }
     // Who reaches a server can send packets (P4Runtime, to the CPU port) or add ports (Thrift).
     if args.ports.is_empty() && !args.has_server() && args.packet_in.packet_in.is_none() {

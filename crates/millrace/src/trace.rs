@@ -19,6 +19,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) fn trace(args: &TraceArgs, findings: &mut Findings) -> Result<(), Failure> {
+    if let (None, Some(option)) = (&args.path, args.source.given()) {
+        return Err(Failure::Usage(format!(
+            "{option} is for a source: without PROG the program is that of the switch"
+        )));
+    }
     let packets = packets(&args.packet)?;
     let mut running = args.from.as_ref().map(Running::connect).transpose()?;
     let program = match (&args.path, &mut running) {

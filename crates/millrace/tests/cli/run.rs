@@ -178,6 +178,55 @@ fn wrong_usage_is_told_from_what_cannot_be_opened() {
     assert_eq!(said.json()["error"], json!("port 0 is given twice"));
 }
 
+/// An option that would do nothing is refused, with what it needs.
+#[test]
+fn options_that_would_do_nothing_are_refused() {
+    let run = ["run", "programs/router.p4", "-i", "0@null:-"];
+    for (words, message) in [
+        ("--pcap-max 1", "--pcap <DIR>|--pcap-dir <DIR>"),
+        ("--pcap-dir /nowhere", "--metrics <ADDR|PORT>|--thrift <ADDR|PORT>"),
+        ("--device-id 3", "--grpc <ADDR|PORT>|--thrift <ADDR|PORT>"),
+        ("--grpc-cert a.pem --grpc-key b.pem", "--grpc <ADDR|PORT>"),
+    ] {
+        let said = millrace(&[&run[..], &words.split(' ').collect::<Vec<_>>()].concat());
+        assert_eq!(said.code, 2, "{words}: {}", said.err);
+        assert!(said.err.contains("required arguments were not provided"), "{words}: {}", said.err);
+        assert!(said.err.contains(message), "{words}: {}", said.err);
+    }
+    let network = "programs/networks/small.toml";
+    for (words, message) in [
+        ("run --thrift 0", "PROG is missing: --thrift needs a program"),
+        ("run --metrics 0 --json", "PROG is missing: --metrics needs a program"),
+        ("run --tc plans.tc", "PROG is missing: --tc needs a program"),
+        ("run programs/router.p4 -i 0@null:- --packet-in-ports 4", "cannot be used with"),
+        ("run programs/router.p4 --thrift 0 --packet-in-ports 4", "--packet-in <ADDR>"),
+        ("run -D X", "PROG is missing: -D needs a program"),
+        ("run --grpc 0 -I folder", "PROG is missing: -I needs a program"),
+        ("trace --from 1 -D X --port 0 --packet 00", "-D is for a source"),
+        (&format!("es {network} --name ES1 -i A@tap:x --seed 1"), "--misbehave <FAULT>"),
+        (&format!("es {network} --name ES1 -i A@tap:x --silent --bytes 64"), "cannot be used with"),
+        (&format!("network export {network} --to mininet --network B"), "--network is for --to wopanets"),
+        ("capture off 1 --name x", "--name is for `on`"),
+        ("plugin list x", "`x` says nothing"),
+        ("plugin off x y.wasm", "`y.wasm`: a file is for `load`"),
+        ("link serve --simulate programs/router.p4 --map 1", "cannot be used with"),
+        ("link serve --uio /dev/uio0 -D X", "-D is for --simulate"),
+        ("node programs/nodes/nat_board.toml -o x --device-at a=1", "cannot be used with"),
+        (
+            "rtl programs/router.p4 --capacity routes=5 --capacity routes=6",
+            "--capacity: `routes` is given twice",
+        ),
+        ("node a.toml --attach p0=null:- --attach p0=tap:x", "--attach: `p0` is given twice"),
+        ("node a.toml --device-at board=1 --device-at board=2", "--device-at: `board` is given twice"),
+        ("compile programs/router.p4 --emit ir --target x86-64", "--target is for --emit clif"),
+        ("compile programs/router.p4 --time -o x", "-o: what --time says"),
+    ] {
+        let said = millrace(&words.split(' ').collect::<Vec<_>>());
+        assert_eq!(said.code, 2, "{words}: {}", said.err);
+        assert!(said.err.contains(message), "{words}: {}", said.err);
+    }
+}
+
 /// Controllers are tried against a switch that only has the CPU port, and clients of Thrift add ports.
 #[test]
 fn a_switch_with_a_server_needs_no_port() {
