@@ -14,7 +14,7 @@ mod wopanets;
 use crate::limits::{MAX_FILE, MAX_NAME};
 use crate::model::{Bags, EndSystem, Network};
 use crate::{Topology, load};
-use millrace_toml_sections::{Finding, Findings, Kind, Measure, Problems, quantity};
+use millrace_toml_sections::{Finding, Findings, Kind, Measure, Problems, quantity, quoted};
 use std::collections::BTreeMap;
 
 /// A format.
@@ -130,24 +130,47 @@ fn settle(mut network: Network, notes: &mut Notes) -> Network {
     network
 }
 
+/// Most names of one kind that are told as not read.
+const MAX_UNREAD: usize = 64;
+
 /// Where what is read differs from what is written.
 #[derive(Debug, Default)]
-struct Notes(BTreeMap<String, (usize, String)>);
+struct Notes {
+    told: BTreeMap<String, (usize, String)>,
+    /// What says something and is not read: what it is, and names.
+    unread: BTreeMap<String, Vec<String>>,
+}
 
 impl Notes {
     /// Adds a note with an example; the same note is told once, with how often it was made.
     fn add(&mut self, note: &str, example: &str) {
-        let (times, _) = self.0.entry(note.to_owned()).or_insert_with(|| (0, example.to_owned()));
+        let (times, _) = self.told.entry(note.to_owned()).or_insert_with(|| (0, example.to_owned()));
         *times += 1;
     }
 
-    fn told(self) -> Vec<String> {
+    /// Adds something of the file that nothing reads, such as "columns of the switches".
+    fn unread(&mut self, what: &str, name: &str) {
+        if !self.unread.contains_key(what) {
+            self.unread.insert(what.to_owned(), Vec::new());
+        }
+        let Some(names) = self.unread.get_mut(what) else { return };
+        if names.len() <= MAX_UNREAD && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+
+    fn told(mut self) -> Vec<String> {
+        for (what, names) in std::mem::take(&mut self.unread) {
+            let more = if names.len() > MAX_UNREAD { ", and more" } else { "" };
+            let names: Vec<String> = names.iter().take(MAX_UNREAD).map(|name| quoted(name)).collect();
+            self.add(&format!("{what} that are not read: {}{more}", names.join(", ")), "");
+        }
         let told = |(note, (times, example)): (String, (usize, String))| match (times, example.is_empty()) {
             (_, true) => note,
             (1, false) => format!("{note}: {example}"),
             (times, false) => format!("{note}: {example} and {} more", times - 1),
         };
-        self.0.into_iter().map(told).collect()
+        self.told.into_iter().map(told).collect()
     }
 }
 

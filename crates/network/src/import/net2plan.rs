@@ -116,13 +116,13 @@ impl<'s> Table<'s> {
             let says_something = |line: &Line<'s>| line.field(*place).is_some();
             !asked[*place] && self.lines.iter().any(says_something)
         };
-        let name = |place: usize| match self.columns[place] {
-            "" => format!("number {} (without a name)", place + 1),
-            name => quoted(name),
-        };
-        let unread: Vec<String> = (0..self.columns.len()).filter(is_unread).map(name).collect();
-        if !unread.is_empty() {
-            notes.add(&format!("columns of the {what} that are not read: {}", unread.join(", ")), "");
+        for place in (0..self.columns.len()).filter(is_unread) {
+            match self.columns[place] {
+                "" => {
+                    notes.unread(&format!("columns without a name of the {what}"), &(place + 1).to_string())
+                }
+                name => notes.unread(&format!("columns of the {what}"), name),
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use crate::limits::{MAX_PATH, MAX_PORT_RATE, MAX_RATE, MAX_VLS};
 use crate::model::*;
 use foldhash::{HashMap, HashSet};
 use millrace_toml_sections::{Finding, Kind, Problems, quoted};
+use std::cell::Cell;
 
 type Result<T> = std::result::Result<T, At<String>>;
 
@@ -25,16 +26,28 @@ pub(super) fn read(source: Source<'_>, notes: &mut Notes) -> std::result::Result
 /// The members of an object.
 struct Members<'t> {
     of: Json<'t>,
-    keys: HashMap<String, Json<'t>>,
+    /// With whether it was asked for.
+    keys: HashMap<String, (Json<'t>, Cell<bool>)>,
 }
 
 impl<'t> Members<'t> {
     fn of(of: Json<'t>) -> Result<Members<'t>> {
-        Ok(Members { of, keys: of.object()?.into_iter().collect() })
+        let keys = of.object()?.into_iter().map(|(key, value)| (key, (value, Cell::new(false))));
+        Ok(Members { of, keys: keys.collect() })
     }
 
     fn get(&self, key: &str) -> Option<Json<'t>> {
-        self.keys.get(key).copied()
+        let (value, asked) = self.keys.get(key)?;
+        asked.set(true);
+        Some(*value)
+    }
+
+    /// Says which keys nobody has asked for.
+    fn tell_unread(&self, what: &str, notes: &mut Notes) {
+        let unread = self.keys.iter().filter(|(_, (_, asked))| !asked.get()).map(|(key, _)| key.as_str());
+        let mut unread: Vec<&str> = unread.collect();
+        unread.sort_unstable();
+        unread.into_iter().for_each(|key| notes.unread(what, key));
     }
 
     fn needed(&self, key: &str) -> Result<Json<'t>> {
@@ -127,7 +140,7 @@ fn network_of(whole: Json<'_>, notes: &mut Notes) -> Result<Network> {
     }
     let mut flows = Vec::new();
     for value in whole.needed("flows")?.list()? {
-        flows.push(flow(value, &units, lengths, &places)?);
+        flows.push(flow(value, &units, lengths, &places, notes)?);
     }
     if flows.len() > MAX_VLS {
         return Err(At {
@@ -136,6 +149,8 @@ fn network_of(whole: Json<'_>, notes: &mut Notes) -> Result<Network> {
         });
     }
     let name = about.get("name").map_or_else(|| Ok("network".to_owned()), Json::string)?;
+    whole.tell_unread("keys of the file", notes);
+    about.tell_unread("keys of `network`", notes);
     build(label(&name, notes), scheduler, &servers, &flows, notes)
 }
 
@@ -172,6 +187,8 @@ fn server(value: Json<'_>, units: &Without, capacity: Option<Json<'_>>, notes: &
     if latency > crate::MAX_TIME {
         return Err(At { is: "a latency is at most 10 s (MAX_TIME)".into(), at: value.at() });
     }
+    members.tell_unread("keys of servers", notes);
+    service.tell_unread("keys of `service_curve`", notes);
     Ok(Server { name, latency, rate: rate.min(capacity), capacity })
 }
 
@@ -180,6 +197,7 @@ fn flow<'t>(
     units: &Without,
     (longest, shortest): (Option<Json<'_>>, Option<Json<'_>>),
     places: &HashMap<String, usize>,
+    notes: &mut Notes,
 ) -> Result<Flow<'t>> {
     let members = Members::of(value)?;
     let own = Without::of(&members, units)?;
@@ -207,7 +225,9 @@ fn flow<'t>(
     let mut paths = vec![path(members.needed("path")?)?];
     if let Some(more) = members.get("multicast") {
         for one in more.list()? {
-            paths.push(path(Members::of(one)?.needed("path")?)?);
+            let one = Members::of(one)?;
+            paths.push(path(one.needed("path")?)?);
+            one.tell_unread("keys of `multicast`", notes);
         }
     }
     let arrival = Members::of(members.needed("arrival_curve")?)?;
@@ -225,6 +245,8 @@ fn flow<'t>(
     let longest = length("max_packet_length", longest, Round::Up)?;
     let shortest = length("min_packet_length", shortest, Round::Down)?;
     let name = members.needed("name")?.string()?;
+    members.tell_unread("keys of flows", notes);
+    arrival.tell_unread("keys of `arrival_curve`", notes);
     Ok(Flow { name, at: value, paths, bucket: Bucket { burst, rate, longest, shortest } })
 }
 

@@ -11,7 +11,7 @@ use crate::limits::{MAX_RATE, MAX_VLS, SHORTEST_FRAME};
 use crate::model::*;
 use foldhash::{HashMap, HashSet};
 use millrace_toml_sections::{Finding, Findings, Kind, Problems, quoted};
-use roxmltree::{Document, Node, ParsingOptions};
+use roxmltree::{Attribute, Document, Node, ParsingOptions};
 use std::ops::Range;
 
 /// Most elements of a file.
@@ -62,7 +62,7 @@ fn document(text: &str, findings: &mut Findings, notes: &mut Notes) -> Option<Ne
         }
     };
     let root = document.root_element();
-    let mut reader = Reader { findings, notes };
+    let mut reader = Reader { findings, notes, asked: HashSet::default() };
     let whole = reader.whole(root)?;
     let mut network = Network::empty(whole.name.clone(), whole.wire as u32);
     let mut nodes = HashMap::default();
@@ -102,6 +102,7 @@ fn document(text: &str, findings: &mut Findings, notes: &mut Notes) -> Option<Ne
         }
         network.vls.extend(reader.flow(element, &whole, id as u16));
     }
+    reader.tell_unread(root);
     let highest = network.vls.iter().map(|vl| vl.priority).max().unwrap_or(0);
     network.switches.iter_mut().for_each(|switch| switch.priorities = switch.priorities.max(highest + 1));
     if network.vls.is_empty() && reader.findings.count() == 0 {
@@ -189,9 +190,43 @@ struct Served {
 struct Reader<'r> {
     findings: &'r mut Findings,
     notes: &'r mut Notes,
+    /// Elements and attributes of theirs that were asked for.
+    asked: HashSet<(&'static str, &'static str)>,
+}
+
+/// The elements that are read.
+const ELEMENTS: [&str; 7] = ["network", "station", "switch", "link", "flow", "target", "path"];
+
+fn known(element: Node<'_, '_>) -> Option<&'static str> {
+    ELEMENTS.into_iter().find(|known| element.has_tag_name(*known))
 }
 
 impl Reader<'_> {
+    /// An attribute of an element.
+    fn attribute<'a, 'i>(&mut self, element: Node<'a, 'i>, name: &'static str) -> Option<Attribute<'a, 'i>> {
+        if let Some(known) = known(element) {
+            self.asked.insert((known, name));
+        }
+        element.attribute_node(name)
+    }
+
+    /// Says which elements, and which attributes with a value, nobody has asked for.
+    fn tell_unread(&mut self, root: Node<'_, '_>) {
+        let asked: &HashSet<(&str, &str)> = &self.asked;
+        for element in root.descendants().filter(|element| element.is_element() && *element != root) {
+            let Some(known) = known(element) else {
+                self.notes.unread("elements", element.tag_name().name());
+                continue;
+            };
+            let unread = |attribute: &Attribute<'_, '_>| {
+                !attribute.value().trim().is_empty() && !asked.contains(&(known, attribute.name()))
+            };
+            for attribute in element.attributes().filter(unread) {
+                self.notes.unread(&format!("attributes of `{known}`"), attribute.name());
+            }
+        }
+    }
+
     fn whole(&mut self, root: Node<'_, '_>) -> Option<Whole> {
         let mut networks = elements(root, "network");
         let (Some(element), None) = (networks.next(), networks.next()) else {
@@ -199,12 +234,13 @@ impl Reader<'_> {
             self.findings.push(Finding::new(Kind::Missing, tag(root), message));
             return None;
         };
-        let technology = element.attribute("technology").unwrap_or_default();
+        let technology = self.attribute(element, "technology").map_or("", |is| is.value());
         let overhead = self.amount(element, "overhead", LENGTHS, "B", Round::Up).map(|bits| bits.div_ceil(8));
         let overhead = overhead.unwrap_or(if technology == "AFDX" { 67 } else { 0 }).min(4096);
         let (header, wire) = if overhead >= WIRE { (overhead - WIRE, WIRE) } else { (overhead, 0) };
+        let name = self.attribute(element, "name").map_or("network", |is| is.value());
         Some(Whole {
-            name: label(element.attribute("name").unwrap_or("network"), self.notes),
+            name: label(name, self.notes),
             rate: self.amount(element, "transmission-capacity", RATES, "bps", Round::Down),
             header,
             wire,
@@ -219,12 +255,12 @@ impl Reader<'_> {
     fn amount(
         &mut self,
         element: Node<'_, '_>,
-        name: &str,
+        name: &'static str,
         units: Units,
         unit: &str,
         round: Round,
     ) -> Option<u64> {
-        let attribute = element.attribute_node(name)?;
+        let attribute = self.attribute(element, name)?;
         match amount(attribute.value(), units, unit, round) {
             Ok(amount) => Some(amount),
             Err(why) => {
@@ -236,8 +272,8 @@ impl Reader<'_> {
     }
 
     /// As [`Reader::amount`], of an attribute that has to be there.
-    fn needed(&mut self, element: Node<'_, '_>, name: &str, units: Units, unit: &str) -> Option<u64> {
-        if element.has_attribute(name) {
+    fn needed(&mut self, element: Node<'_, '_>, name: &'static str, units: Units, unit: &str) -> Option<u64> {
+        if self.attribute(element, name).is_some() {
             return self.amount(element, name, units, unit, Round::Up);
         }
         self.text(element, name);
@@ -246,7 +282,7 @@ impl Reader<'_> {
 
     /// How many packets of a flow may come at once.
     fn several(&mut self, element: Node<'_, '_>) -> Option<u64> {
-        let Some(attribute) = element.attribute_node("max-simultaneous-packets") else { return Some(1) };
+        let Some(attribute) = self.attribute(element, "max-simultaneous-packets") else { return Some(1) };
         let read = attribute.value().trim().parse().ok().filter(|several| *several > 0);
         if read.is_none() {
             let value = quoted(attribute.value());
@@ -258,12 +294,13 @@ impl Reader<'_> {
     }
 
     /// An attribute that has to be there.
-    fn text<'a>(&mut self, element: Node<'a, '_>, name: &str) -> &'a str {
-        element.attribute(name).unwrap_or_else(|| {
+    fn text<'a>(&mut self, element: Node<'a, '_>, name: &'static str) -> &'a str {
+        let Some(attribute) = self.attribute(element, name) else {
             let message = format!("`{name}` is missing in `{}`", element.tag_name().name());
             self.findings.push(Finding::new(Kind::Missing, tag(element), message));
-            ""
-        })
+            return "";
+        };
+        attribute.value()
     }
 
     fn name(&mut self, element: Node<'_, '_>) -> String {
@@ -282,11 +319,11 @@ impl Reader<'_> {
     }
 
     fn scheduler(&mut self, element: Node<'_, '_>) -> Scheduler {
-        if element.attribute("switching-technique") == Some("CUT_THROUGH") {
+        if self.attribute(element, "switching-technique").is_some_and(|is| is.value() == "CUT_THROUGH") {
             let example = element.attribute("name").unwrap_or_default();
             self.notes.add("switches that cut through: read as such that store and forward", example);
         }
-        let Some(attribute) = element.attribute_node("service-policy") else { return Scheduler::Fifo };
+        let Some(attribute) = self.attribute(element, "service-policy") else { return Scheduler::Fifo };
         match attribute.value().to_ascii_uppercase().as_str() {
             "FIRST_IN_FIRST_OUT" | "FIFO" => Scheduler::Fifo,
             "FIXED_PRIORITY" | "STATIC_PRIORITY" | "STRICT_PRIORITY" | "PRIORITY" | "FP" | "SP" | "SPQ" => {
@@ -314,8 +351,8 @@ impl Reader<'_> {
         let [from, to] = ["from", "to"].map(|key| label(self.text(element, key), self.notes));
         let own = self.served(element);
         let propagation = self.amount(element, "propagation-delay", TIMES, "us", Round::Up).unwrap_or(0);
-        let end = |node: &str, key: &str| {
-            let port = element.attribute(key).and_then(|port| port.parse::<u16>().ok());
+        let mut end = |node: &str, key: &'static str| {
+            let port = self.attribute(element, key).and_then(|port| port.value().parse::<u16>().ok());
             End { node: node.to_owned(), port: port.unwrap_or(u16::MAX) }
         };
         let between = [end(&from, "fromPort"), end(&to, "toPort")];
@@ -406,12 +443,14 @@ impl Reader<'_> {
             self.amount(element, "maximum-packet-size", LENGTHS, "B", Round::Up).or(whole.longest);
         let whole_shortest =
             self.amount(element, "minimum-packet-size", LENGTHS, "B", Round::Down).or(whole.shortest);
-        let made = if element.attribute("arrival-curve") == Some("leaky-bucket") {
+        let is_bucket =
+            self.attribute(element, "arrival-curve").is_some_and(|is| is.value() == "leaky-bucket");
+        let made = if is_bucket {
             let burst = self.needed(element, "lb-burst", LENGTHS, "B");
             let rate = self.needed(element, "lb-rate", RATES, "bps");
             let (longest, shortest) = (whole_longest.or(longest), whole_shortest.or(shortest));
             traffic::bucket(Bucket { burst: burst?, rate: rate?, longest, shortest }, 0, self.notes, name)
-        } else if element.has_attribute("period") {
+        } else if self.attribute(element, "period").is_some() {
             let period = self.amount(element, "period", TIMES, "ms", Round::Down)?;
             let jitter = self.amount(element, "jitter", TIMES, "ms", Round::Up).unwrap_or(0);
             let several = self.several(element)?;
@@ -434,7 +473,7 @@ impl Reader<'_> {
     }
 
     fn priority(&mut self, element: Node<'_, '_>) -> u8 {
-        let Some(attribute) = element.attribute_node("priority") else { return 0 };
+        let Some(attribute) = self.attribute(element, "priority") else { return 0 };
         let value = attribute.value();
         let known = match value.to_ascii_lowercase().as_str() {
             "low" => Some(0),
