@@ -49,7 +49,10 @@ struct Line {
     port: Box<dyn QueuePair>,
     /// Frames that the interface did not take.
     refused: u64,
+    /// Nothing comes any more.
     has_ended: bool,
+    /// Why it is broken for good, if it is. Then nothing comes, and frames are refused.
+    broken: Option<PortError>,
 }
 
 /// What happened at an interface.
@@ -83,7 +86,7 @@ impl Process {
         interfaces: Vec<(Network, Box<dyn QueuePair>)>,
         gateways: Vec<Gateway>,
     ) -> Process {
-        let line = |(network, port)| Line { network, port, refused: 0, has_ended: false };
+        let line = |(network, port)| Line { network, port, refused: 0, has_ended: false, broken: None };
         Process {
             node,
             clock,
@@ -95,20 +98,26 @@ impl Process {
         }
     }
 
-    /// Runs until this time, or until it is told to end.
+    /// Runs until this time, or until it is told to end, or no interface is left. It goes on with the other network when the interface to
+    /// one is broken for good, and says which.
     ///
     /// # Errors
-    /// An interface is broken for good.
-    pub fn run(&mut self, until_ns: u64, ends: &AtomicBool) -> Result<(), PortError> {
+    /// It cannot wait for frames.
+    pub fn run(
+        &mut self,
+        until_ns: u64,
+        ends: &AtomicBool,
+        tell: &mut dyn FnMut(Network, &PortError),
+    ) -> Result<(), PortError> {
         while !ends.load(Ordering::Relaxed) {
-            let mut has_more = self.receive()?;
+            let mut has_more = self.receive(tell);
             let now_ns = self.clock.now_ns();
             for gateway in &mut self.gateways {
                 has_more |= gateway.send(now_ns, &mut self.node.es);
             }
-            self.send()?;
+            self.send(tell);
             let now_ns = self.clock.now_ns();
-            if now_ns >= until_ns {
+            if now_ns >= until_ns || self.lines.iter().all(|line| line.broken.is_some()) {
                 return Ok(());
             }
             if !has_more {
@@ -119,13 +128,14 @@ impl Process {
     }
 
     /// Takes what has come; whether there may be more at once.
-    fn receive(&mut self) -> Result<bool, PortError> {
+    fn receive(&mut self, tell: &mut dyn FnMut(Network, &PortError)) -> bool {
         let mut has_more = false;
         for line in self.lines.iter_mut().filter(|line| !line.has_ended) {
-            match line.port.receive(&mut self.batch, &mut self.pool)? {
-                Received::More => has_more = true,
-                Received::Idle => {}
-                Received::End => line.has_ended = true,
+            match line.port.receive(&mut self.batch, &mut self.pool) {
+                Ok(Received::More) => has_more = true,
+                Ok(Received::Idle) => {}
+                Ok(Received::End) => line.has_ended = true,
+                Err(error) => line.fail(error, tell),
             }
             for packet in self.batch.packets() {
                 let verdict = self.node.receive(packet.timestamp_ns, line.network, packet.data());
@@ -136,18 +146,17 @@ impl Process {
             }
             self.batch.recycle(&mut self.pool);
         }
-        Ok(has_more)
+        has_more
     }
 
     /// Sends what is due.
-    fn send(&mut self) -> Result<(), PortError> {
+    fn send(&mut self, tell: &mut dyn FnMut(Network, &PortError)) {
         loop {
             let now_ns = self.clock.now_ns();
             if self.node.next_ns().is_none_or(|next| next > now_ns) {
-                return Ok(());
+                return;
             }
             let Process { node, lines, pool, batch, unconnected, .. } = self;
-            let mut broken = None;
             let mut gone: [Option<VlId>; 2] = [None; 2];
             node.step(now_ns, |out| {
                 let Some(line) = lines.iter_mut().find(|line| line.network == out.network) else {
@@ -156,12 +165,9 @@ impl Process {
                 };
                 gone[out.network.index()] = Some(out.vl);
                 if let Err(error) = line.send(out.frame, pool, batch) {
-                    broken = Some(error);
+                    line.fail(error, tell);
                 }
             });
-            if let Some(error) = broken {
-                return Err(error);
-            }
             let at_ns = self.clock.now_ns();
             for vl in gone.into_iter().flatten() {
                 self.node.es.transmitter.departed(vl, at_ns);
@@ -190,6 +196,11 @@ impl Process {
         (&self.node, self.lines.iter().map(report).collect())
     }
 
+    /// The interfaces that are broken for good, and why.
+    pub fn broken(&self) -> impl Iterator<Item = (Network, &PortError)> {
+        self.lines.iter().filter_map(|line| Some((line.network, line.broken.as_ref()?)))
+    }
+
     /// Its gateways, in the order in which they were given.
     pub fn gateways(&self) -> &[Gateway] {
         &self.gateways
@@ -202,7 +213,17 @@ impl Process {
 }
 
 impl Line {
+    fn fail(&mut self, error: PortError, tell: &mut dyn FnMut(Network, &PortError)) {
+        tell(self.network, &error);
+        self.has_ended = true;
+        self.broken = Some(error);
+    }
+
     fn send(&mut self, frame: &[u8], pool: &mut PacketPool, batch: &mut Batch) -> Result<(), PortError> {
+        if self.broken.is_some() {
+            self.refused += 1;
+            return Ok(());
+        }
         self.port.complete(pool);
         let Some(packet) = batch.add(pool) else {
             self.refused += 1;

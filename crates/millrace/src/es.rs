@@ -3,12 +3,12 @@
 use crate::entries::read_config;
 use crate::findings::Failure;
 use crate::grpc::{address, warn_of_exposure};
-use crate::output::{has_colour, note_line, say, say_line, tell_coloured};
+use crate::output::{has_colour, note_line, say, say_line, tell_coloured, tell_line};
 use crate::signals;
 use clap::Args;
 use millrace_afdx::{IntegrityRule, Misbehaviour, Network as Side, Order};
 use millrace_dataplane::PortId;
-use millrace_drivers::{Device, Driver, InterfaceSpec, PortSpec, QueuePair};
+use millrace_drivers::{Device, Driver, InterfaceSpec, PortError, PortSpec, QueuePair};
 use millrace_end_system::{
     EndSystemPort, Gateway, GatewaySpec, LINGER, LineReport, MAX_GATEWAYS, Node, Plan, PortArguments,
     Process, Receiving, Requests, Traffic, WallClock, report,
@@ -159,11 +159,13 @@ pub(crate) fn es(args: &EsArgs) -> Result<(), Failure> {
     note_line(format_args!("{} is running", args.name));
     let mut process = Process::new(node, clock, lines, gateways);
     let linger_ns = margin_ns.unwrap_or(u64::try_from(LINGER.as_nanos()).unwrap_or(u64::MAX));
+    let mut tell = |side: Side, error: &PortError| tell_line(format_args!("error: network {side}: {error}"));
     process
-        .run(stops_ns.saturating_add(linger_ns), &ends)
+        .run(stops_ns.saturating_add(linger_ns), &ends, &mut tell)
         .map_err(|error| Failure::Failed(error.to_string()))?;
     show(args, &process);
-    Ok(())
+    // That was told when it happened.
+    if process.broken().next().is_some() { Err(Failure::Told) } else { Ok(()) }
 }
 
 /// The sockets of --udp, and what they lead to.
@@ -222,6 +224,8 @@ fn show(args: &EsArgs, process: &Process) {
     if args.json {
         let mut report = report::json(node, &lines);
         report["gateways"] = report::gateways(process.gateways());
+        let broken = process.broken().map(|(side, error)| (side.to_string(), json!(error.to_string())));
+        report["broken"] = broken.collect();
         say_line(report.to_string());
         return;
     }
