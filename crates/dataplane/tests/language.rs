@@ -90,6 +90,18 @@ fn operands_from_left_to_right_and_no_more_than_needed() {
     expect(&[9, 0, 0], [12, 3, 0, 0], &[]);
 }
 
+/// "Expression evaluation order" and "Calling convention: call by copy in/copy out" of the specification.
+#[test]
+fn arguments_and_members_with_names_are_evaluated_as_they_are_written() {
+    expect(&[14, 0, 0], [21, 43, 1, 5], &[]);
+}
+
+/// The identity of two bytes is the number that they are together: 0x0101 mod 256 after a base of 0, and 0x0304 mod 0x400 after 3.
+#[test]
+fn arguments_of_externs_are_evaluated_as_they_are_written() {
+    expect(&[16, 0, 0], [1, 1, 2, 7], &[]);
+}
+
 #[test]
 fn a_full_stack_is_an_error_of_the_parser() {
     expect(&[20, 0, 0, 1, 2, 3, 4], [0, 1, 0, 0], &[1, 2, 3, 4]);

@@ -361,6 +361,7 @@ impl<'p> Drawing<'p> {
                 }
                 ExprKind::Mux(cond, then, els) => left.extend([&**els, &**then, &**cond]),
                 ExprKind::Aggregate(parts) | ExprKind::StackLiteral(parts) => left.extend(parts.iter().rev()),
+                ExprKind::InTurn(parts) => left.extend(parts.iter().rev().map(|(_, part)| part)),
                 ExprKind::Call(call) => {
                     if let Callee::Table(table) = &call.callee {
                         tables.push(*table);

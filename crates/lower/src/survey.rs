@@ -94,6 +94,7 @@ pub(crate) fn walk_expr<'a>(expr: &'a Expr, f: Visitor<'_, 'a>) {
             walk_expr(c, f);
         }
         ExprKind::Aggregate(list) | ExprKind::StackLiteral(list) => list.iter().for_each(|e| walk_expr(e, f)),
+        ExprKind::InTurn(list) => list.iter().for_each(|(_, e)| walk_expr(e, f)),
         ExprKind::Call(call) => walk_call(call, f),
         _ => {}
     }

@@ -134,6 +134,7 @@ impl Evaluator<'_> {
             | ExprKind::StackLast(_)
             | ExprKind::StackLastIndex(_)
             | ExprKind::IsValid(_)
+            | ExprKind::InTurn(_)
             | ExprKind::Call(_)
             | ExprKind::TableHit(_)
             | ExprKind::TableMiss(_)

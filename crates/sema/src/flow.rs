@@ -399,6 +399,7 @@ impl<'p> Flow<'p> {
             ExprKind::Aggregate(members) | ExprKind::StackLiteral(members) => {
                 members.iter().for_each(|m| self.read(m));
             }
+            ExprKind::InTurn(members) => members.iter().for_each(|(_, m)| self.read(m)),
             ExprKind::Call(call) => self.call(call),
             _ => {}
         }

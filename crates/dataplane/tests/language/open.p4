@@ -89,12 +89,26 @@ bool touched(inout bit<8> counter) {
     return true;
 }
 
+// Functions whose arguments are named.
+struct both_t {
+    bit<8> first;
+    bit<8> second;
+}
+bit<8> digits(in bit<8> first, in bit<8> second) {
+    return first * 10 + second;
+}
+void give(out bit<8> first, out bit<8> second) {
+    first = 1;
+    second = 2;
+}
+
 control VerifyImpl(inout headers_t hdr, inout metadata_t meta) {
     apply { }
 }
 
 control IngressImpl(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     bit<8> counter = 0;
+    register<bit<8>>(8) cells;
 
     action leave(out bit<8> left) {
         // `left` is not written.
@@ -235,6 +249,21 @@ control IngressImpl(inout headers_t hdr, inout metadata_t meta, inout standard_m
             } else {
                 hdr.result.r0 = (bit<8>) sm.instance_type;
             }
+        } else if (hdr.op.op == 14) {
+            // Arguments and members with names: as they are written, and copied back so.
+            hdr.result.r0 = digits(second = bump(counter), first = bump(counter));
+            both_t both = { second = bump(counter), first = bump(counter) };
+            hdr.result.r1 = both.first * 10 + both.second;
+            give(second = hdr.result.r2, first = hdr.result.r2);
+            cells.write(value = bump(counter), index = (bit<32>) bump(counter));
+            cells.read(hdr.result.r3, 6);
+        } else if (hdr.op.op == 16) {
+            // Arguments of externs, and members of lists among them.
+            hash(hdr.result.r0, HashAlgorithm.identity, counter, { bump(counter), counter }, 16w256);
+            hdr.result.r1 = counter;
+            cells.write((bit<32>) bump(counter), counter);
+            cells.read(hdr.result.r2, 2);
+            hash(hdr.result.r3, HashAlgorithm.identity, bump(counter), { counter, bump(counter) }, counter ++ 8w0);
         } else {
             hdr.result.r0 = meta.m;
             hdr.result.r1 = sm.parser_error == error.NoError ? 8w0

@@ -148,6 +148,7 @@ impl<'a> Uses<'a> {
             ExprKind::Aggregate(members) | ExprKind::StackLiteral(members) => {
                 members.iter().for_each(|member| self.expr(program, member));
             }
+            ExprKind::InTurn(members) => members.iter().for_each(|(_, member)| self.expr(program, member)),
             _ => {}
         }
     }

@@ -1,6 +1,7 @@
 //! Arguments to parameters: copy-in and copy-out, and when a parameter may be another name for its argument.
 //!
-//! The specification copies every argument in, left to right, and copies `out` and `inout` parameters back at the end.
+//! The specification copies every argument in, left to right as they are written, and copies `out` and `inout` parameters back at the
+//! end in the same order.
 //! A parameter is made an alias of its argument where no program can tell the difference: the callee reaches the
 //! argument's storage in no other way, and the argument keeps what is written to it.
 
@@ -71,8 +72,11 @@ impl<'a> Code<'_, 'a> {
         owner: Option<ObjectId>,
     ) -> Lower<Bound> {
         let effects = args.iter().filter_map(|a| a.value.as_ref()).any(survey::has_effects);
-        let mut seen = Vec::with_capacity(params.len());
-        for (&param, arg) in params.iter().zip(args) {
+        let mut order: Vec<usize> = (0..params.len().min(args.len())).collect();
+        order.sort_by_key(|&i| args[i].turn);
+        let mut seen = Vec::with_capacity(order.len());
+        for i in order {
+            let (param, arg) = (params[i], &args[i]);
             let entry = match (arg.direction, &arg.value) {
                 (Direction::In | Direction::None, Some(value)) => {
                     self.look_at_in(param, value, effects, alias, owner)?
@@ -94,9 +98,10 @@ impl<'a> Code<'_, 'a> {
                 }
                 (_, None) => Seen::OutOrInOut(LValue::Missing(arg.ty), false, None),
             };
-            seen.push(entry);
+            seen.push((i, entry));
         }
-        self.settle_bindings(params, args, seen, owner)
+        seen.sort_by_key(|(i, _)| *i);
+        self.settle_bindings(params, args, seen.into_iter().map(|(_, entry)| entry).collect(), owner)
     }
 
     fn look_at_in(
@@ -155,6 +160,7 @@ impl<'a> Code<'_, 'a> {
         let mut written = Footprint::default();
         footprints.iter().for_each(|f| written.extend(f));
         let mut bound = Bound { vars: Vec::new(), copy_outs: Vec::new() };
+        let mut copy_outs: Vec<(usize, (LValue, Storage))> = Vec::new();
         let mut fresh: Vec<(usize, Storage)> = Vec::new();
         for (i, (entry, &param)) in seen.into_iter().zip(params).enumerate() {
             let binding = match entry {
@@ -186,7 +192,7 @@ impl<'a> Code<'_, 'a> {
                                 let value = self.load(&lvalue)?;
                                 self.copying(|code| code.store_in(&storage, value))?;
                             }
-                            bound.copy_outs.push((lvalue, storage.clone()));
+                            copy_outs.push((args[i].turn, (lvalue, storage.clone())));
                             Binding::Storage(storage)
                         }
                     }
@@ -194,6 +200,8 @@ impl<'a> Code<'_, 'a> {
             };
             bound.vars.push((param, binding));
         }
+        copy_outs.sort_by_key(|(turn, _)| *turn);
+        bound.copy_outs = copy_outs.into_iter().map(|(_, copy)| copy).collect();
         // Only when all arguments are read: an alias of an `out` argument loses what it held.
         for (_, storage) in fresh {
             self.reset(&storage);

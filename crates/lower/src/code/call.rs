@@ -1,5 +1,6 @@
 //! Calls, inlined: functions, actions, nested parsers and controls, abstract methods, tables.
 
+use foldhash::{HashMap, HashMapExt};
 use indexmap::IndexMap;
 use millrace_pipeline::{BodyKind, Expr, SlotId, Type};
 use millrace_sema::hir::{
@@ -13,6 +14,7 @@ use super::{Code, Frame};
 use crate::fail::{Lower, code, fail, internal};
 use crate::limits::MAX_INLINE_DEPTH;
 use crate::objects::{Binding, BlockType, ExternObject, Object, ObjectId};
+use crate::survey;
 use crate::types::Shape;
 use crate::value::Value;
 
@@ -46,7 +48,7 @@ impl<'a> Code<'_, 'a> {
                     return Ok(value);
                 }
                 let name = self.cx.hir.extern_functions[*id].name.as_str();
-                self.call_extern_function(name, call)
+                self.in_turn(call, |code| code.call_extern_function(name, call))
             }
             Callee::ExternMethod(receiver, method) => self.call_method(receiver, *method, call),
             Callee::Apply(receiver) => self.call_block(receiver, call),
@@ -204,7 +206,47 @@ impl<'a> Code<'_, 'a> {
         if let Some((_, id)) = instance.methods.iter().find(|(name, _)| *name == declared.name) {
             return self.call_function(*id, call, Some(object), instance.owner);
         }
-        self.call_extern_method(object, &instance, &declared.name, call)
+        self.in_turn(call, |code| code.call_extern_method(object, &instance, &declared.name, call))
+    }
+
+    /// Calls an extern, which evaluates its arguments as it needs them. If one of them calls something, numbers and truth values among them,
+    /// and in lists, are evaluated before, in the order in which they are written.
+    fn in_turn(&mut self, call: &'a Call, f: impl FnOnce(&mut Self) -> Lower<Value>) -> Lower<Value> {
+        if !call.args.iter().filter_map(|arg| arg.value.as_ref()).any(survey::has_effects) {
+            return f(self);
+        }
+        let mut args: Vec<&'a hir::Arg> = call.args.iter().collect();
+        args.sort_by_key(|arg| arg.turn);
+        let mut early = HashMap::new();
+        for arg in args {
+            if let (hir::Direction::In | hir::Direction::None, Some(value)) = (arg.direction, &arg.value) {
+                self.evaluate_early(value, &mut early)?;
+            }
+        }
+        let around = std::mem::replace(&mut self.early, early);
+        let result = f(self);
+        self.early = around;
+        result
+    }
+
+    fn evaluate_early(
+        &mut self,
+        expr: &'a hir::Expr,
+        early: &mut HashMap<*const hir::Expr, Value>,
+    ) -> Lower<()> {
+        match &expr.kind {
+            ExprKind::Aggregate(members) => members.iter().try_for_each(|m| self.evaluate_early(m, early)),
+            ExprKind::InTurn(members) => members.iter().try_for_each(|(_, m)| self.evaluate_early(m, early)),
+            ExprKind::Cast(list) if matches!(list.kind, ExprKind::Aggregate(_)) => {
+                self.evaluate_early(list, early)
+            }
+            _ if matches!(self.cx.shape(expr.ty), Shape::Scalar(_)) => {
+                let value = self.eval(expr)?;
+                early.insert(std::ptr::from_ref(expr), self.settle(value));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     // ---- Blocks ----

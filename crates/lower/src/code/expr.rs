@@ -14,6 +14,9 @@ use crate::value::Value;
 impl<'a> Code<'_, 'a> {
     /// The value of an expression. Its effects happen now; the value is read where it is used.
     pub(crate) fn eval(&mut self, expr: &'a hir::Expr) -> Lower<Value> {
+        if let Some(value) = self.early.get(&std::ptr::from_ref(expr)) {
+            return Ok(value.clone());
+        }
         self.descend(expr.span)?;
         let mut value = self.eval_kind(expr)?;
         if self.nesting.is_multiple_of(EXPR_PIECE)
@@ -80,6 +83,17 @@ impl<'a> Code<'_, 'a> {
             }
             ExprKind::Aggregate(members) => {
                 let values = self.eval_all(members)?;
+                Ok(match self.cx.shape(expr.ty) {
+                    Shape::Header(_) => Value::header(Expr::Bool(true), values),
+                    _ => Value::Tuple(values),
+                })
+            }
+            ExprKind::InTurn(members) => {
+                let values = self.eval_all(members.iter().map(|(_, member)| member))?;
+                let mut placed: Vec<(usize, Value)> =
+                    members.iter().map(|(place, _)| *place).zip(values).collect();
+                placed.sort_by_key(|(place, _)| *place);
+                let values = placed.into_iter().map(|(_, value)| value).collect();
                 Ok(match self.cx.shape(expr.ty) {
                     Shape::Header(_) => Value::header(Expr::Bool(true), values),
                     _ => Value::Tuple(values),

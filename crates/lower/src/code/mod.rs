@@ -23,7 +23,7 @@ use indexmap::IndexMap;
 use millrace_pipeline::{
     BlockId, BodyBuilder, BodyId, BodyKind, Expr, Home, Inst, SlotId, SourceKind, Terminator, Type,
 };
-use millrace_sema::hir::{InstanceId, Ty, VarId};
+use millrace_sema::hir::{self, InstanceId, Ty, VarId};
 use millrace_syntax::Span;
 
 use crate::context::Lowering;
@@ -51,6 +51,8 @@ pub(crate) struct Code<'c, 'a> {
     emitted: usize,
     /// Whether what is written is only handed on: nobody asks for a drop there.
     is_copying: bool,
+    /// Arguments of the extern call at hand that are evaluated already.
+    early: HashMap<*const hir::Expr, Value>,
 }
 
 /// One inlined call, or the outermost block of the body.
@@ -126,6 +128,7 @@ impl<'c, 'a> Code<'c, 'a> {
             rejects: HashMap::new(),
             emitted: 0,
             is_copying: false,
+            early: HashMap::new(),
         };
         (code, end)
     }

@@ -249,7 +249,7 @@ impl<'a> Checker<'a> {
 }
 
 /// Whether evaluating an expression calls something.
-fn has_call(e: &Expr) -> bool {
+pub(crate) fn has_call(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Call(_) | ExprKind::TableHit(_) | ExprKind::TableMiss(_) => true,
         ExprKind::Field(a, _)
@@ -260,6 +260,7 @@ fn has_call(e: &Expr) -> bool {
         ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) => has_call(a) || has_call(b),
         ExprKind::Mux(a, b, c) => has_call(a) || has_call(b) || has_call(c),
         ExprKind::Aggregate(members) | ExprKind::StackLiteral(members) => members.iter().any(has_call),
+        ExprKind::InTurn(_) => true,
         _ => false,
     }
 }

@@ -16,4 +16,5 @@ mod types;
 mod variable;
 
 pub(crate) use externs::same_parameters;
+pub(crate) use keyset::has_call;
 pub(crate) use parameters::ParamOf;

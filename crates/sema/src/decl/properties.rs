@@ -3,7 +3,7 @@
 use crate::annotation::name_of;
 use crate::check::Checker;
 use crate::codes;
-use crate::expr::Param;
+use crate::expr::{Param, turns};
 use crate::hir::{self, ActionId, ActionRef, Arg, Direction, Expr, ExprKind, TableId, TyKind};
 use crate::scope::Entity;
 use millrace_syntax::ast::{self, Annotation, Argument, TablePropertyValue};
@@ -261,11 +261,12 @@ impl<'a> Checker<'a> {
         let given: Vec<&Param<'a>> = if data_only { data } else { signature.params.iter().collect() };
         let params = given.iter().map(|p| (p.name.as_str(), p.default.is_some()));
         let bound = self.bind(&what, signature.span, params, args, span)?;
+        let turns = turns(args, &bound);
         let mut result = if data_only { listed.args.clone() } else { Vec::with_capacity(given.len()) };
         let mut from_list = listed.args.iter();
-        for (param, arg) in given.into_iter().zip(bound) {
+        for ((param, arg), turn) in given.into_iter().zip(bound).zip(turns) {
             let is_data = param.direction == Direction::None;
-            let arg = self.action_arg(param, arg, is_data, span)?;
+            let arg = Arg { turn, ..self.action_arg(param, arg, is_data, span)? };
             if !is_data
                 && let Some(Some(listed)) = from_list.next().map(|a| &a.value)
                 && let Some(value) = &arg.value
@@ -314,8 +315,13 @@ fn same_expr(a: &Expr, b: &Expr) -> bool {
         (E::Mux(c, x, i), E::Mux(d, y, j)) => same_expr(c, d) && same_expr(x, y) && same_expr(i, j),
         (E::Cast(x), E::Cast(y)) => a.ty == b.ty && same_expr(x, y),
         (E::IsValid(x), E::IsValid(y)) => same_expr(x, y),
-        (E::Aggregate(x), E::Aggregate(y)) | (E::StackLiteral(x), E::StackLiteral(y)) => {
+        (E::StackLiteral(x), E::StackLiteral(y)) => {
             x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same_expr(x, y))
+        }
+        // In whatever order they are written.
+        (E::Aggregate(_) | E::InTurn(_), E::Aggregate(_) | E::InTurn(_)) => {
+            let (left, right) = (members(a), members(b));
+            left.len() == right.len() && left.iter().zip(right).all(|(x, y)| same_expr(x, y))
         }
         (E::InvalidHeader, E::InvalidHeader) => true,
         (E::Call(x), E::Call(y)) => {
@@ -326,6 +332,19 @@ fn same_expr(a: &Expr, b: &Expr) -> bool {
                 && left.iter().zip(&right).all(|(x, y)| same_expr(x, y))
         }
         _ => false,
+    }
+}
+
+/// The members of a structure, tuple or list, in the order of its fields.
+fn members(e: &Expr) -> Vec<&Expr> {
+    match &e.kind {
+        ExprKind::Aggregate(members) => members.iter().collect(),
+        ExprKind::InTurn(written) => {
+            let mut placed: Vec<&(usize, Expr)> = written.iter().collect();
+            placed.sort_by_key(|(place, _)| *place);
+            placed.into_iter().map(|(_, member)| member).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

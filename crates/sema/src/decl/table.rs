@@ -4,7 +4,7 @@ use crate::annotation::name_of;
 use crate::check::Checker;
 use crate::codes;
 use crate::context::CodeContext;
-use crate::expr::{Param, Why};
+use crate::expr::{Param, Why, turns};
 use crate::fold::is_literal;
 use crate::hir::{self, ActionId, ActionRef, Arg, Direction, Expr, TableId, TyKind};
 use crate::repeated::Names;
@@ -234,10 +234,13 @@ impl<'a> Checker<'a> {
         }
         let params = directed.iter().map(|p| (p.name.as_str(), p.default.is_some()));
         let bound = self.bind(&what, signature.span, params, args, span)?;
-        directed.into_iter().zip(bound).map(|(p, a)| self.action_arg(p, a, false, span)).collect()
+        let turns = turns(args, &bound);
+        let of = directed.into_iter().zip(bound).zip(turns);
+        of.map(|((param, arg), turn)| Some(Arg { turn, ..self.action_arg(param, arg, false, span)? }))
+            .collect()
     }
 
-    /// An argument of an action in a table.
+    /// An argument of an action in a table; its caller knows its turn.
     pub(super) fn action_arg(
         &mut self,
         param: &Param<'a>,
@@ -286,6 +289,6 @@ impl<'a> Checker<'a> {
             );
             return None;
         }
-        Some(Arg { direction: param.direction, ty: param.ty, value: Some(value) })
+        Some(Arg { direction: param.direction, ty: param.ty, value: Some(value), turn: 0 })
     }
 }

@@ -3,6 +3,7 @@
 use super::Why;
 use crate::check::Checker;
 use crate::codes;
+use crate::decl::has_call;
 use crate::hir::{Expr, ExprKind, StructKind, Ty, TyKind};
 use crate::repeated::Names;
 use crate::wording::{count, suggest};
@@ -175,6 +176,9 @@ impl<'a> Checker<'a> {
             }
         }
         let given: HashMap<&str, &'a NamedExpr> = fields.iter().map(|f| (f.name.as_str(), f)).collect();
+        let turns: HashMap<&str, usize> =
+            fields.iter().enumerate().map(|(turn, f)| (f.name.as_str(), turn)).collect();
+        let turn_of = |name: &str| turns.get(name).copied().unwrap_or(fields.len());
         let mut members = Vec::with_capacity(wanted.len());
         let mut missing = Vec::new();
         for (name, field_ty, declared) in &wanted {
@@ -200,7 +204,8 @@ impl<'a> Checker<'a> {
             );
             return self.unknown(span);
         }
-        Expr { kind: ExprKind::Aggregate(members), ty, span }
+        let turns = wanted.iter().map(|(name, ..)| turn_of(name)).collect();
+        Expr { kind: in_turn(members, turns), ty, span }
     }
 
     /// Says that a structure has no such member.
@@ -219,4 +224,15 @@ impl<'a> Checker<'a> {
         }
         self.report(found);
     }
+}
+
+/// The members of a structure, which are evaluated in the order in which they are written: by the turn of each.
+pub(super) fn in_turn(members: Vec<Expr>, turns: Vec<usize>) -> ExprKind {
+    if turns.is_sorted() || !members.iter().any(has_call) {
+        return ExprKind::Aggregate(members);
+    }
+    let mut written: Vec<(usize, (usize, Expr))> =
+        turns.into_iter().zip(members.into_iter().enumerate()).collect();
+    written.sort_by_key(|(turn, _)| *turn);
+    ExprKind::InTurn(written.into_iter().map(|(_, member)| member).collect())
 }

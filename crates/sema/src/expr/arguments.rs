@@ -57,6 +57,16 @@ pub(crate) enum ArgMode {
     Constructor,
 }
 
+/// The place of each bound argument among those that are written; those that are not come last.
+pub(crate) fn turns(written: &[Argument], bound: &[Option<&Argument>]) -> Vec<usize> {
+    let places: HashMap<*const Argument, usize> =
+        written.iter().enumerate().map(|(place, arg)| (std::ptr::from_ref(arg), place)).collect();
+    let place = |(i, arg): (usize, &Option<&Argument>)| {
+        arg.and_then(|arg| places.get(&std::ptr::from_ref(arg)).copied()).unwrap_or(written.len() + i)
+    };
+    bound.iter().enumerate().map(place).collect()
+}
+
 impl<'a> Checker<'a> {
     /// Reads the parameters of something callable. Type parameters must be in scope.
     pub(crate) fn read_params(&mut self, params: &'a [ast::Parameter]) -> Vec<Param<'a>> {
@@ -182,6 +192,7 @@ impl<'a> Checker<'a> {
                 .for_each(|v| drop(self.check_expr(v, Some(unknown))));
             return None;
         };
+        let turns = turns(args, &bound);
         let mut values: Vec<Option<Expr>> = Vec::with_capacity(bound.len());
         for (param, arg) in signature.params.iter().zip(&bound) {
             let value = match arg {
@@ -199,7 +210,7 @@ impl<'a> Checker<'a> {
         self.infer_type_args(signature, &values, mode, span)?;
         let mut result = Vec::with_capacity(values.len());
         let mut fine = true;
-        for (param, value) in signature.params.iter().zip(values) {
+        for ((param, value), turn) in signature.params.iter().zip(values).zip(turns) {
             let ty = self.finish_type(param.ty).unwrap_or(param.ty);
             let value = match value {
                 Some(value) => {
@@ -209,7 +220,7 @@ impl<'a> Checker<'a> {
                 }
                 None => None,
             };
-            result.push(Arg { direction: param.direction, ty, value });
+            result.push(Arg { direction: param.direction, ty, value, turn });
         }
         fine.then_some(result)
     }

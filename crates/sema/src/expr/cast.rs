@@ -1,6 +1,7 @@
 //! Conversions, implied and written (specification, "Casts").
 
 use super::Why;
+use super::aggregate::in_turn;
 use crate::check::Checker;
 use crate::codes;
 use crate::hir::{Expr, ExprKind, StructId, StructKind, Ty, TyKind};
@@ -152,6 +153,10 @@ impl<'a> Checker<'a> {
                 let numbers: HashMap<&str, usize> =
                     had.iter().enumerate().map(|(i, (name, ..))| (name.as_str(), i)).collect();
                 let mut members: Vec<Option<Expr>> = members.into_iter().map(Some).collect();
+                let turns = wanted
+                    .iter()
+                    .map(|(name, ..)| numbers.get(name.as_str()).copied().unwrap_or(0))
+                    .collect();
                 let mut ordered = Vec::with_capacity(wanted.len());
                 for (name, ty, declared) in &wanted {
                     let found = numbers.get(name.as_str()).and_then(|i| members.get_mut(*i)?.take());
@@ -160,7 +165,7 @@ impl<'a> Checker<'a> {
                     };
                     ordered.push(self.coerce(member, *ty, Why::Member(*declared)));
                 }
-                Ok(Expr { kind: ExprKind::Aggregate(ordered), ty, span })
+                Ok(Expr { kind: in_turn(ordered, turns), ty, span })
             }
             (TyKind::List(element), TyKind::Tuple(_) | TyKind::List(_)) => {
                 let types = vec![(element, Why::Unsaid); members.len()];

@@ -46,6 +46,7 @@ impl Checker<'_> {
             ExprKind::Aggregate(members) | ExprKind::StackLiteral(members) => {
                 members.iter().all(|m| self.is_made_of(m, undirected))
             }
+            ExprKind::InTurn(members) => members.iter().all(|(_, m)| self.is_made_of(m, undirected)),
             ExprKind::Call(call) => self.is_pure_call(call, undirected),
             ExprKind::This
             | ExprKind::Table(_)
@@ -75,6 +76,7 @@ impl Checker<'_> {
             ExprKind::Aggregate(members) | ExprKind::StackLiteral(members) => {
                 members.iter().any(|m| self.is_damaged(m))
             }
+            ExprKind::InTurn(members) => members.iter().any(|(_, m)| self.is_damaged(m)),
             _ => self.is_unknown(e.ty),
         }
     }

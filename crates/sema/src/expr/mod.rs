@@ -15,7 +15,7 @@ mod mismatch;
 mod operators;
 mod slice;
 
-pub(crate) use arguments::{ArgMode, Param, Signature};
+pub(crate) use arguments::{ArgMode, Param, Signature, turns};
 pub(crate) use construct::Construction;
 pub(crate) use member::Members;
 pub(crate) use mismatch::Why;

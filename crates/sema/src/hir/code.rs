@@ -172,6 +172,9 @@ pub enum ExprKind {
     Cast(Box<Expr>),
     /// A structure, tuple or list with these members, in order; the type tells which. A header made so is valid.
     Aggregate(Vec<Expr>),
+    /// A structure with these members in the order in which they are written and evaluated, each with the number of its field. Only where
+    /// that order differs from that of the fields and a member calls something.
+    InTurn(Vec<(usize, Expr)>),
     /// A stack with these elements; those after are invalid.
     StackLiteral(Vec<Expr>),
     /// An invalid header or header union: `{#}`.
@@ -270,6 +273,9 @@ pub struct Arg {
     pub ty: Ty,
     /// The value or l-value; none: `_` for an out parameter, or an `@optional` parameter left out.
     pub value: Option<Expr>,
+    /// Its place among the arguments as they are written, which is the order in which they are evaluated and copied out. Those that are
+    /// not written come last.
+    pub turn: usize,
 }
 
 /// What is called.

@@ -302,6 +302,20 @@ impl Verifier<'_> {
         }
     }
 
+    fn members_in_turn(&mut self, members: &[(usize, Expr)], kind: &TyKind) {
+        let TyKind::Struct(id) = kind else { return self.fail(format!("members of a {kind:?}")) };
+        let fields = &self.program.types.structs[*id].fields;
+        let mut places: Vec<usize> = members.iter().map(|(place, _)| *place).collect();
+        places.sort_unstable();
+        if places.into_iter().ne(0..fields.len()) {
+            return self.fail("the members are not those of the structure");
+        }
+        for (place, member) in members {
+            self.expr(member);
+            self.same(fields[*place].ty, member.ty, "member");
+        }
+    }
+
     fn expr(&mut self, e: &Expr) {
         self.concrete(e.ty);
         let kind = self.program.types.kind(e.ty);
@@ -385,6 +399,7 @@ impl Verifier<'_> {
             | ExprKind::Unary(_, a)
             | ExprKind::Cast(a)
             | ExprKind::IsValid(a) => self.expr(a),
+            ExprKind::InTurn(members) => self.members_in_turn(members, kind),
             ExprKind::Call(call) => self.call(call),
             ExprKind::Instance(id) => self.same(self.program.instances[*id].ty, e.ty, "instance"),
             ExprKind::Bool(_)

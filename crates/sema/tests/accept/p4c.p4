@@ -56,3 +56,19 @@ control Second(inout vrf_id_t vrf) {
     }
     apply { t.apply(); u.apply(); }
 }
+
+// The list of actions and the default action write the members of a structure in two orders.
+struct digits_t {
+    bit<8> tens;
+    bit<8> ones;
+}
+extern bit<8> next_digit();
+
+control Orders(inout bit<8> sum) {
+    action add(in digits_t of) { sum = of.tens + of.ones; }
+    table t {
+        actions = { add({ tens = next_digit(), ones = next_digit() }); }
+        default_action = add({ ones = next_digit(), tens = next_digit() });
+    }
+    apply { t.apply(); }
+}
