@@ -54,6 +54,12 @@ fn making_one_member_of_a_union_invalid_makes_all_of_it_invalid() {
     expect(&[11, 77, 0], [2, 0, 0, 0], &[]);
 }
 
+/// "Operations on header unions", and "Calling convention: call by copy in/copy out" of the specification.
+#[test]
+fn copying_an_invalid_header_to_a_member_of_a_union_makes_all_of_it_invalid() {
+    expect(&[15, 77, 0], [2, 77, 9, 2], &[]);
+}
+
 #[test]
 fn enums_keep_numbers_without_a_name() {
     expect(&[4, 1, 0], [1, 1, 0, 0], &[]);

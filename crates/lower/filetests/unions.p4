@@ -10,6 +10,9 @@
 // check: block2:
 // check: set_valid hdr.u.x
 // check: set_invalid hdr.u.y
+// check: block3:
+// check: set_invalid hdr.u.x
+// check: set_invalid hdr.u.y
 // check: m.c = bool_or(valid(hdr.u.x), valid(hdr.u.y))
 // check: set_invalid hdr.u.x
 // check: set_invalid hdr.u.y

@@ -136,10 +136,12 @@ impl Footprint {
 
 impl Storage {
     /// Whether a name for this storage behaves as a variable of its own would, as long as nothing else touches it. A
-    /// field of a header does not: while the header is invalid it loses what is written.
+    /// field of a header does not: while the header is invalid it loses what is written. Nor does one member of a union: what is done to
+    /// it is done to the others.
     pub(crate) fn can_stand_for_variable(&self, program: &Program) -> bool {
         match self {
-            Storage::Unit | Storage::Header(_) | Storage::Union(_) => true,
+            Storage::Unit | Storage::Union(_) => true,
+            Storage::Header(header) => header.siblings.is_empty(),
             Storage::Scalar(slot) => !matches!(program.slots[*slot].home, Home::Header { .. }),
             Storage::Struct(members) => members.iter().all(|p| p.can_stand_for_variable(program)),
             Storage::Stack(stack) => stack.elements.iter().all(|p| p.can_stand_for_variable(program)),

@@ -102,6 +102,14 @@ void give(out bit<8> first, out bit<8> second) {
     second = 2;
 }
 
+// Functions whose arguments are members of a union.
+bit<8> to_left(inout left_t left, in right_t right) {
+    left.setValid();
+    left.l = 9;
+    return (bit<8>) right.r;
+}
+void leave_alone(inout left_t left) { }
+
 control VerifyImpl(inout headers_t hdr, inout metadata_t meta) {
     apply { }
 }
@@ -264,6 +272,19 @@ control IngressImpl(inout headers_t hdr, inout metadata_t meta, inout standard_m
             cells.write((bit<32>) bump(counter), counter);
             cells.read(hdr.result.r2, 2);
             hash(hdr.result.r3, HashAlgorithm.identity, bump(counter), { counter, bump(counter) }, counter ++ 8w0);
+        } else if (hdr.op.op == 15) {
+            // An invalid header copied to a member of a union, also where a call ends.
+            left_t invalid;
+            hdr.either.right.setValid();
+            hdr.either.left = invalid;
+            hdr.result.r0 = hdr.either.isValid() ? 8w1 : 8w2;
+            hdr.either.right.setValid();
+            hdr.either.right.r = (bit<16>) hdr.op.a;
+            hdr.result.r1 = to_left(hdr.either.left, hdr.either.right);
+            hdr.result.r2 = hdr.either.right.isValid() ? 8w1 : hdr.either.left.l;
+            hdr.either.right.setValid();
+            leave_alone(hdr.either.left);
+            hdr.result.r3 = hdr.either.isValid() ? 8w1 : 8w2;
         } else {
             hdr.result.r0 = meta.m;
             hdr.result.r1 = sm.parser_error == error.NoError ? 8w0

@@ -156,7 +156,7 @@ impl<'a> Code<'_, 'a> {
             (Storage::Header(header), Value::Header(value)) => match value.valid {
                 Expr::Bool(true) => self.write_header(header, value.fields, alone),
                 Expr::Bool(false) => {
-                    self.push(Inst::SetInvalid(header.id));
+                    self.make_invalid(header, alone);
                     Ok(())
                 }
                 valid => {
@@ -165,7 +165,7 @@ impl<'a> Code<'_, 'a> {
                     self.write_header(header, value.fields, alone)?;
                     self.body.goto(join);
                     self.body.switch_to(els);
-                    self.push(Inst::SetInvalid(header.id));
+                    self.make_invalid(header, alone);
                     self.continue_at(join);
                     Ok(())
                 }
