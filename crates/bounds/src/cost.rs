@@ -2,6 +2,7 @@
 
 use crate::decode::{Access, Instruction};
 use crate::graph::Block;
+use rustc_hash::FxHashMap;
 use std::ops::{Add, AddAssign, Mul};
 
 /// Bytes of a cache line.
@@ -76,36 +77,47 @@ pub(crate) fn of_block(block: &Block) -> Cost {
 /// those of one such group lie within a span of bytes that is known, and a span touches one line for each 64 bytes of it and one
 /// more, wherever it starts.
 fn lines(instructions: &[Instruction]) -> u64 {
-    let mut groups: Vec<([u16; 2], bool, i64, i64)> = Vec::new();
+    let mut groups: FxHashMap<[u16; 2], Vec<Span>> = FxHashMap::default();
     let mut total = 0;
     for instruction in instructions {
         for access in instruction.accesses.iter().filter(|access| !access.in_frame) {
-            note(&mut groups, access);
+            note(groups.entry(access.registers).or_default(), access);
         }
-        for changed in &instruction.changes {
-            // A later access by it is of another group.
-            for (registers, is_open, ..) in &mut groups {
-                *is_open &= !registers.contains(changed);
-            }
+        if !instruction.changes.is_empty() {
+            // A later access by what has changed is of another group: this one is complete. Only those that may still grow are looked at.
+            groups.retain(|registers, spans| {
+                let is_open = !instruction.changes.iter().any(|changed| registers.contains(changed));
+                total += if is_open { 0 } else { spans.iter().map(touched).sum() };
+                is_open
+            });
         }
     }
-    for (_, _, low, high) in groups {
-        total += (high.abs_diff(low) - 1).div_ceil(u64::from(LINE)) + 1;
-    }
-    total
+    total + groups.values().flatten().map(touched).sum::<u64>()
 }
 
-fn note(groups: &mut Vec<([u16; 2], bool, i64, i64)>, access: &Access) {
-    let (low, high) = (access.offset, access.offset + i64::from(access.size));
-    // What lies farther apart than a line brings as many lines alone.
-    let near = |from: i64, to: i64| low <= to + i64::from(LINE) && from <= high + i64::from(LINE);
-    let found = groups.iter_mut().find(|(registers, is_open, from, to)| {
-        *registers == access.registers && *is_open && near(*from, *to)
-    });
-    match found {
-        Some((_, _, from, to)) => (*from, *to) = ((*from).min(low), (*to).max(high)),
-        None => groups.push((access.registers, true, low, high)),
+/// From the lowest byte to after the highest.
+type Span = (i64, i64);
+
+/// The lines that a span touches at most.
+fn touched((low, high): &Span) -> u64 {
+    (high.abs_diff(*low) - 1).div_ceil(u64::from(LINE)) + 1
+}
+
+/// Adds an access. No two spans are nearer to each other than a line; what lies farther apart brings as many lines alone.
+fn note(spans: &mut Vec<Span>, access: &Access) {
+    let mut span = (access.offset, access.offset + i64::from(access.size));
+    let line = i64::from(LINE);
+    // From the last one on: code goes on next to where it was.
+    while let Some(at) = spans.iter().rposition(|(low, high)| span.0 <= high + line && *low <= span.1 + line)
+    {
+        let (low, high) = spans[at];
+        if low <= span.0 && span.1 <= high {
+            return;
+        }
+        span = (low.min(span.0), high.max(span.1));
+        spans.swap_remove(at);
     }
+    spans.push(span);
 }
 
 #[cfg(test)]
@@ -125,6 +137,8 @@ mod tests {
         assert_eq!(lines(&[access(1, 0, 2)]), 2);
         assert_eq!(lines(&[access(1, 0, 1), access(1, 64, 1)]), 2);
         assert_eq!(lines(&[access(1, 0, 1), access(1, 64, 2)]), 3);
+        // What joins two spans makes one of them: bytes 0 to 199 are in five lines at most.
+        assert_eq!(lines(&[access(1, 0, 8), access(1, 192, 8), access(1, 72, 56)]), 5);
         // Other registers, or the same after a change, may be anywhere.
         assert_eq!(lines(&[access(1, 0, 1), access(2, 0, 1)]), 2);
         let change = Instruction { changes: vec![1], accesses: Vec::new(), ..access(1, 0, 1) };

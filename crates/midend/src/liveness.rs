@@ -99,6 +99,9 @@ impl Live {
     }
 }
 
+/// Fewest operations in a stretch of a node.
+const MIN_STRETCH: usize = 64;
+
 /// What is live at the start of each node.
 pub fn live(
     program: &Program,
@@ -128,16 +131,11 @@ pub fn live(
             live.extend(&all[*to]);
             words += 1 + all[*to].slots.words();
         });
-        let Node { block, entry, term } = &special.nodes[node];
+        let Node { block, term, .. } = &special.nodes[node];
         let block = &cfg.blocks[*block];
-        // What is known is kept for each operation of a node.
-        let bytes = block.ops.len() * entry.bytes();
-        if bytes as u64 > MAX_FACTS {
-            return Err(Refusal::TooLarge(Limit::Facts));
-        }
         let ends = if matches!(term, Term::Leave(_)) { spilled.len() / 4 } else { 0 };
-        meter.spend(block.ops.len() + bytes / 64 + (words + block.cost.code as usize) / 8 + ends)?;
-        walk.node(node, &mut live);
+        meter.spend(block.ops.len() + (words + block.cost.code as usize) / 8 + ends)?;
+        walk.node(node, &mut live, meter)?;
         if all[node].extend(&live) {
             queue.extend(before[node].iter().copied().filter(|node| queued.insert(*node)));
         }
@@ -154,20 +152,51 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// From what is live after a node to what is live before it.
-    fn node(&self, node: NodeId, live: &mut Live) {
+    ///
+    /// What is known at each operation is asked from the last one back. A node may set thousands of slots, each of which is known after
+    /// it; so what is known is kept at the start of each stretch of operations, and found again within one.
+    fn node(&self, node: NodeId, live: &mut Live, meter: &Meter<'_>) -> Result<(), Refusal> {
         let node = &self.special.nodes[node];
         let ops = &self.cfg.blocks[node.block].ops;
-        let mut all_facts = vec![node.entry.clone()];
-        for op in ops {
-            let mut facts = all_facts[all_facts.len() - 1].clone();
-            facts.transfer(self.program, op, &|slot| self.special.tracked[slot]);
-            all_facts.push(facts);
+        let stretch = ops.len().isqrt().max(MIN_STRETCH);
+        let last = ops.len().saturating_sub(1) / stretch * stretch;
+        let transfer =
+            |facts: &mut Facts, op: &Op| facts.transfer(self.program, op, &|slot| self.special.tracked[slot]);
+        let mut facts = node.entry.clone();
+        let (mut starts, mut kept) = (Vec::new(), 0);
+        for (at, op) in ops[..last].iter().enumerate() {
+            if at % stretch == 0 {
+                kept += facts.bytes();
+                if kept as u64 > MAX_FACTS {
+                    return Err(Refusal::TooLarge(Limit::Facts));
+                }
+                starts.push(facts.clone());
+            }
+            transfer(&mut facts, op);
         }
-        let last = &all_facts[ops.len()];
-        self.term(&node.term, last, live);
-        for (op, facts) in ops.iter().zip(&all_facts).rev() {
-            self.op(op, facts, live);
+        starts.push(facts);
+        for (number, start) in starts.into_iter().enumerate().rev() {
+            let first = number * stretch;
+            let ops = &ops[first..ops.len().min(first + stretch)];
+            let (mut known, mut bytes) = (vec![start], 0);
+            for op in ops {
+                let mut facts = known[known.len() - 1].clone();
+                transfer(&mut facts, op);
+                bytes += facts.bytes();
+                if (kept + bytes) as u64 > MAX_FACTS {
+                    return Err(Refusal::TooLarge(Limit::Facts));
+                }
+                known.push(facts);
+            }
+            meter.spend(bytes / 64)?;
+            if first == last {
+                self.term(&node.term, &known[ops.len()], live);
+            }
+            for (op, facts) in ops.iter().zip(&known).rev() {
+                self.op(op, facts, live);
+            }
         }
+        Ok(())
     }
 
     fn term(&self, term: &Term<NodeId>, facts: &Facts, live: &mut Live) {

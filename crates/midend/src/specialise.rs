@@ -107,6 +107,10 @@ pub fn specialise(
     let start = work.node_for(cfg.entry, &entry);
     while let Some((_, node)) = work.queue.pop_first() {
         meter.spend(work.steps(node))?;
+        // Each edge may need what is known on it, all at once: of a stack of headers there is an edge for each element.
+        if work.edge_bytes(node) > MAX_FACTS {
+            return Err(Refusal::TooLarge(Limit::Facts));
+        }
         work.process(node);
         if work.fact_bytes > MAX_FACTS {
             return Err(Refusal::TooLarge(Limit::Facts));
@@ -184,6 +188,14 @@ impl Work<'_> {
         let mut edges = 1;
         block.term.for_each_target(&mut |_| edges += 1);
         block.ops.len() + (block.cost.code / 4) as usize + edges * (1 + entry.bytes() / 64)
+    }
+
+    /// What is known on all edges of a node together takes about so many bytes.
+    fn edge_bytes(&self, id: NodeId) -> u64 {
+        let Node { block, entry, .. } = &self.nodes[id];
+        let mut edges = 0;
+        self.cfg.blocks[*block].term.for_each_target(&mut |_| edges += 1);
+        edges * entry.bytes() as u64
     }
 
     fn process(&mut self, id: NodeId) {

@@ -2,8 +2,10 @@
 //!
 //! Each [`Family`] makes a program of a size. Whatever a family makes of at most a megabyte is accepted or refused within
 //! [`TIME`] and [`MEMORY`]; `millrace-hostile run` measures it. Whatever is made of it is hardware, or refused as hardware, within
-//! [`HARDWARE_TIME`] and [`HARDWARE_MEMORY`]: `run --hardware`.
+//! [`HARDWARE_TIME`] and [`HARDWARE_MEMORY`]: `run --hardware`. And it has machine code and bounds, or is refused, within
+//! [`CODE_TIME`] and [`CODE_MEMORY`]: `run --code`.
 
+mod code;
 mod deep;
 mod doubling;
 mod hardware;
@@ -22,6 +24,10 @@ pub const MEMORY: u64 = 512 << 20;
 pub const HARDWARE_TIME: f64 = 5.0;
 /// Bytes of memory that it may cost.
 pub const HARDWARE_MEMORY: u64 = 1 << 30;
+/// Seconds of a processor's time that machine code of any program may cost, with its bounds.
+pub const CODE_TIME: f64 = 5.0;
+/// Bytes of memory that it may cost.
+pub const CODE_MEMORY: u64 = 1 << 30;
 /// The size of a source file.
 pub const BYTES: usize = 1_000_000;
 
@@ -48,6 +54,11 @@ pub struct Family {
 /// Families whose hardware is much.
 pub fn of_hardware() -> impl Iterator<Item = &'static Family> {
     hardware::FAMILIES.iter()
+}
+
+/// Families whose machine code is much.
+pub fn of_code() -> impl Iterator<Item = &'static Family> {
+    code::FAMILIES.iter()
 }
 
 /// All families of programs that cost much before they are hardware.

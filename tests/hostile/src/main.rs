@@ -1,17 +1,18 @@
 //! Measures what hostile programs cost.
 //!
 //! ```text
-//! millrace-hostile run [--bin MILLRACE] [--only PART,PART] [--bytes N] [--doublings N,N] [--slower N] [--all] [--hardware]
+//! millrace-hostile run [--bin MILLRACE] [--only PART,PART] [--bytes N] [--doublings N,N] [--slower N] [--all] [--hardware | --code]
 //! millrace-hostile write FOLDER [--only PART,PART] [--bytes N] [--doublings N,N]
 //! ```
 //!
 //! `run` compiles each program in a process of its own and prints processor time and memory of those beyond the limits (of
 //! all of them with `--all`); without `--bin` that is this executable with the libraries of the workspace. `--slower` allows
 //! so many times the time, for executables that are not optimised. `--hardware` makes hardware of each, also of programs that
-//! are small and whose hardware is much. `write` leaves the programs in a folder.
+//! are small and whose hardware is much; `--code` makes machine code of each and its bounds. `write` leaves the programs in a folder.
 
 use millrace_hostile::{
-    BYTES, Family, HARDWARE_MEMORY, HARDWARE_TIME, MEMORY, Program, Size, TIME, families, of_hardware,
+    BYTES, CODE_MEMORY, CODE_TIME, Family, HARDWARE_MEMORY, HARDWARE_TIME, MEMORY, Program, Size, TIME,
+    families, of_code, of_hardware,
 };
 use nix::sys::resource::{Resource, UsageWho, getrusage, setrlimit};
 use nix::sys::time::TimeValLike;
@@ -54,6 +55,7 @@ struct Choice {
     seconds: f64,
     memory: u64,
     hardware: bool,
+    code: bool,
     all: bool,
 }
 
@@ -65,7 +67,12 @@ impl Choice {
         };
         let numbers = |text: String| text.split(',').filter_map(|number| number.parse().ok()).collect();
         let hardware = options.contains(&"--hardware");
-        let (seconds, memory) = if hardware { (HARDWARE_TIME, HARDWARE_MEMORY) } else { (TIME, MEMORY) };
+        let code = options.contains(&"--code");
+        let (seconds, memory) = match (hardware, code) {
+            (true, _) => (HARDWARE_TIME, HARDWARE_MEMORY),
+            (_, true) => (CODE_TIME, CODE_MEMORY),
+            _ => (TIME, MEMORY),
+        };
         Choice {
             bin: value("--bin"),
             only: value("--only").unwrap_or_default(),
@@ -74,14 +81,17 @@ impl Choice {
             seconds: seconds * value("--slower").and_then(|text| text.parse().ok()).unwrap_or(1.0),
             memory,
             hardware,
+            code,
             all: options.contains(&"--all"),
         }
     }
 
     fn programs(&self) -> impl Iterator<Item = (&'static Family, usize)> {
         let of_hardware = of_hardware().filter(|_| self.hardware);
+        let of_code = of_code().filter(|_| self.code);
         families()
             .chain(of_hardware)
+            .chain(of_code)
             .filter(|family| self.only.split(',').any(|part| family.name.contains(part)))
             .flat_map(|family| {
                 let sizes = match family.size {
@@ -147,8 +157,12 @@ fn is_within(choice: &Choice, family: &Family, size: usize, path: &Path) -> bool
     let mut costs = Vec::new();
     // An image has the checked program and its P4Info in it, a device the stages of a program; these are measured alone where the whole is
     // refused.
-    let actions = if choice.hardware { ["device", "rtl"] } else { ["image", "p4info"] };
-    for action in actions {
+    let actions: &[&'static str] = match (choice.hardware, choice.code) {
+        (true, _) => &["device", "rtl"],
+        (_, true) => &["bounds"],
+        _ => &["image", "p4info"],
+    };
+    for &action in actions {
         let cost = cost_of(choice.bin.as_deref(), action, &program, path);
         costs.push((action, cost));
         if cost.is_some_and(|cost| cost.exit == 0) {

@@ -1,8 +1,11 @@
 //! What is measured when no other executable is: the same that `millrace` does with a file.
 
+use millrace_bounds::{Input, Knowledge, analyse};
 use millrace_compile::{LowerError, Options, Source, Standard, check};
+use millrace_dataplane::{EngineKind, Switch, SwitchConfig, described};
 use millrace_describe::image::Image;
 use millrace_describe::p4info::{describe, to_text};
+use millrace_frames::MAX_FRAME;
 use millrace_netlist::verilog;
 use millrace_pipeline::Program;
 use millrace_rtl::{Device, DeviceOptions, Hardware, Options as HardwareOptions};
@@ -12,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Checks a program, and makes its P4Info, its image or its hardware. What was found is rendered and printed.
+/// Checks a program, and makes its P4Info, its image, its hardware, or its machine code with bounds. What was found is rendered and printed.
 pub(crate) fn run(action: &str, p4_14: bool, path: &Path) -> ExitCode {
     let standard = if p4_14 { Standard::P4_14 } else { Standard::P4_16 };
     let checked = check(Source::Path(path), standard, &Options::default());
@@ -27,6 +30,7 @@ pub(crate) fn run(action: &str, p4_14: bool, path: &Path) -> ExitCode {
             Ok(program) if action == "rtl" || action == "device" => {
                 return hardware(program, action == "device");
             }
+            Ok(program) if action == "bounds" => return code(program),
             Ok(program) => drop(black_box(Image::new(program, describe(&checked.typed)).to_string())),
             Err(LowerError::Found(found)) => {
                 found.iter().for_each(|finding| eprint!("{}", checked.render(finding)));
@@ -40,6 +44,23 @@ pub(crate) fn run(action: &str, p4_14: bool, path: &Path) -> ExitCode {
         },
     }
     ExitCode::SUCCESS
+}
+
+/// Makes machine code of a program, and the bounds of that code.
+fn code(program: Arc<Program>) -> ExitCode {
+    let made = || -> Result<(), Box<dyn Error>> {
+        let config = SwitchConfig { engine: EngineKind::Interp, ..SwitchConfig::default() };
+        let mut switch = Switch::new(Arc::clone(&program), config)?;
+        let (compiled, parts) = described(&program, switch.state_mut())?;
+        let knowledge = Knowledge::of(switch.state());
+        for part in &parts {
+            let input =
+                Input { program: &compiled, code: &part.code, start: part.start, longest: MAX_FRAME as u64 };
+            black_box(analyse(&input, &knowledge, None)?);
+        }
+        Ok(())
+    };
+    exit(made())
 }
 
 /// Makes stages or a device of a program, the report with the area, and the text.
@@ -59,7 +80,12 @@ fn hardware(program: Arc<Program>, is_device: bool) -> ExitCode {
         black_box(hardware.register_map().markdown());
         Ok(())
     };
-    match made() {
+    exit(made())
+}
+
+/// Success, or a refusal that is printed.
+fn exit(made: Result<(), Box<dyn Error>>) -> ExitCode {
+    match made {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => {
             eprintln!("{refusal}");

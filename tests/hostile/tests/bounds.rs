@@ -34,3 +34,11 @@ fn each_program_is_hardware_or_refused_in_time() {
         all_pass(&["--hardware", "--only", "hardware-", "--bytes", bytes]);
     }
 }
+
+/// A stack of headers has an edge to each of its elements, on each of which the same is known of all of them; after each of thousands of
+/// assignments one value more is known.
+#[test]
+fn each_program_has_machine_code_and_bounds_or_is_refused_in_time() {
+    let doubled = ["--only", "code-,x2-structs-compared,x2-loops-calls", "--doublings", "13,14"];
+    all_pass(&[&["--code", "--bytes", "1000000"], &doubled[..]].concat());
+}

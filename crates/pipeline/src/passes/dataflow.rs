@@ -33,11 +33,12 @@ pub(super) fn forward<K: Eq + Hash + Clone, V: Clone + PartialEq>(
         let mut facts = at.remove(&block).unwrap_or_default();
         if waiting[block] > 0 {
             // An edge from further on: a loop.
-            facts.clear();
+            facts = Facts::default();
         }
         let edges = visit(body, block, &mut facts);
         if facts.len().saturating_mul(body.blocks.len()) > MAX_WORK {
-            facts.clear();
+            // Not emptied: each edge would have a copy of all its room.
+            facts = Facts::default();
         }
         let mut left = edges.len();
         for (to, more) in edges {
