@@ -25,7 +25,7 @@ use cranelift_entity::SecondaryMap;
 use millrace_midend::cfg::flatten;
 use millrace_midend::order::may_set;
 use millrace_midend::{Cancel, Meter, Plan, Step};
-use millrace_netlist::{Design, Module, in_words, verify};
+use millrace_netlist::{Design, Module, verify};
 use millrace_pipeline::*;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
@@ -399,8 +399,10 @@ impl Hardware {
     /// # Errors
     /// The first rule that it breaks.
     pub fn check_design(&self, part: &str, design: &Design) -> Result<(), Refusal> {
-        verify(design)
-            .map_err(|errors| Refusal::of(&self.program, Construct::Design(in_words(&errors)), part))
+        verify(design).map_err(|errors| {
+            let why = errors.first().map_or_else(String::new, ToString::to_string);
+            Refusal::of(&self.program, Construct::Design(why), part)
+        })
     }
 
     /// The names of stages.

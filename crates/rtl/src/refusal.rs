@@ -174,10 +174,8 @@ impl fmt::Display for Construct {
                 "{rate} frames a second: {object} takes one in {interval} cycles, {frames} a second (--rate FRAMES asks for fewer, \
                  --allow-slow for as many as there are)"
             ),
-            Construct::Midend(why)
-            | Construct::Design(why)
-            | Construct::Device(why)
-            | Construct::Tool(why) => f.write_str(why),
+            Construct::Design(why) => write!(f, "a design that breaks a rule or a limit ({why})"),
+            Construct::Midend(why) | Construct::Device(why) | Construct::Tool(why) => f.write_str(why),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `millrace rtl`: what it says of the hardware of a program.
 
-use crate::common::millrace;
+use crate::common::{Folder, millrace};
 use std::fs;
 use std::path::Path;
 
@@ -82,4 +82,37 @@ fn refusals_name_construct_file_and_line() {
         let wanted = format!("hardware cannot have {refused}");
         assert!(said.err.trim_end().ends_with(&wanted), "{program}: {}\nnot: {wanted}", said.err);
     }
+}
+
+/// Each unit has as many words as one may have, of 64 bits as simulators store them: 32 of them are 2^33 bits.
+#[test]
+fn a_design_beyond_a_limit_is_refused_with_the_limit() {
+    let folder = Folder::new("rtl-limit");
+    let members: String = (0..33).map(|at| format!("bit<8> f{at}; ")).collect();
+    let text = format!(
+        "#include <core.p4>
+         #include <v1model.p4>
+         header h_t {{ bit<8> a; }}
+         struct headers {{ h_t h; }}
+         struct meta_t {{ }}
+         struct cell_t {{ {members} }}
+         parser P(packet_in p, out headers hdr, inout meta_t m, inout standard_metadata_t s) {{
+             state start {{ p.extract(hdr.h); transition accept; }}
+         }}
+         control V(inout headers hdr, inout meta_t m) {{ apply {{ }} }}
+         control I(inout headers hdr, inout meta_t m, inout standard_metadata_t s) {{
+             register<cell_t>(1 << 22) cells;
+             cell_t cell;
+             apply {{ cells.read(cell, 0); cells.write((bit<32>)hdr.h.a, cell); s.egress_spec = 1; }}
+         }}
+         control E(inout headers hdr, inout meta_t m, inout standard_metadata_t s) {{ apply {{ }} }}
+         control D(packet_out p, in headers hdr) {{ apply {{ p.emit(hdr); }} }}
+         V1Switch(P(), V(), I(), E(), V(), D()) main;"
+    );
+    let said = millrace(&["rtl", &folder.file("large.p4", &text), "--allow-slow", "-o", &folder.path("out")]);
+    assert_eq!(said.code, 1, "{}", said.out);
+    let begin = "hardware cannot have a design that breaks a rule or a limit (module ingress: ";
+    let end =
+        "bits of memory with all instances are more than MAX_FLAT_MEMORY_BITS = 8589934592), in ingress";
+    assert!(said.err.contains(begin) && said.err.trim_end().ends_with(end), "{}", said.err);
 }
