@@ -30,7 +30,8 @@ fn limit_of(name: &str) -> f64 {
 const TIGHT: [&str; 2] = ["afdx", "router"];
 
 /// Programs whose bounds are farther away, and why: numbers of varying length count with the most bits of their type wherever they
-/// are read and written, a packet whose headers may grow beyond its headroom is copied with the longest payload, no frame of a search reaches all states of registers, or the search was given up.
+/// are read and written, a packet whose headers may grow beyond its headroom is copied with the longest payload, no frame of a search
+/// reaches all states of registers, or the search was given up.
 const WIDE: [(&str, f64); 5] = [
     ("es_receive", 13.0),
     ("int", 52.0),
