@@ -228,7 +228,7 @@ unsafe extern "C" fn read_varbit(to: *mut u64, data: *const u8, at: u64, width: 
         }
         let (bytes, offset) = covering(data, at, width);
         let to = slice::from_raw_parts_mut(to.add(1).cast::<u8>(), width.div_ceil(8) as usize);
-        if (offset as u64 | width) % 8 == 0 {
+        if (offset as u64 | width).is_multiple_of(8) {
             to.copy_from_slice(bytes);
         } else {
             // Words from the last on: the first one may be shorter.

@@ -152,7 +152,7 @@ impl BitWriter {
     /// Appends the lowest `width` bits of a number in big-endian bytes, as many as the width needs.
     pub fn push_number(&mut self, width: u32, bytes: &[u8]) {
         match bytes.split_first() {
-            Some((first, rest)) if width % 8 > 0 => {
+            Some((first, rest)) if !width.is_multiple_of(8) => {
                 self.push(&Bits::new(width % 8, u128::from(*first)));
                 self.push_bytes(rest);
             }
