@@ -211,8 +211,8 @@ impl LinkWatch {
         new
     }
 
-    /// Tells of links, until the other end of `stopped` is gone, or `look` says that nobody is there any more: drivers are to look at their ports, which
-    /// may have sleeping workers, after each time when one may have changed.
+    /// Tells of links that change, until the other end of `stopped` is gone. After each change `look` has workers look at their ports, which
+    /// those that sleep do not do by themselves; it says whether there still are any.
     ///
     /// # Errors
     /// What poll(2) says: links are not watched any more.
