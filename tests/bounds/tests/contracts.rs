@@ -219,16 +219,16 @@ fn helpers() {
         }
     }
     for most in [8, 64, 320, 1024] {
-        varbits(most, 8, &mut seen);
-        varbits(most, 3, &mut seen);
+        for around in [(8, 24), (3, 29), (5, 24)] {
+            varbits(most, around, &mut seen);
+        }
     }
     check(&seen);
 }
 
 /// A header of varying length that is read, compared, copied, hashed with the payload, and written, with so many bits before its number
-/// of varying length.
-fn varbits(most: u32, before: u32, seen: &mut Seen) {
-    let after = 32 - before;
+/// of varying length, and after it. If they are not whole bytes, the payload does not begin at one.
+fn varbits(most: u32, (before, after): (u32, u32), seen: &mut Seen) {
     let source = format!(
         "#include <core.p4>\n#include <v1model.p4>\n\
          header a_t {{ bit<16> bytes; bit<8> kind; }}\nheader v_t {{ bit<{before}> x; varbit<{most}> v; bit<{after}> y; }}\n\
@@ -249,12 +249,12 @@ fn varbits(most: u32, before: u32, seen: &mut Seen) {
     let mut frame = || {
         let bytes = random.below(most as usize / 8 + 1);
         let bytes = if random.below(2) == 0 { most as usize / 8 } else { bytes };
-        let more = [0, 1, 64, 1400][random.below(4)];
+        let more = [0, 1, 64, 1400, 14_000][random.below(5)];
         let mut frame: Vec<u8> = (0..7 + bytes + more).map(|_| random.below(256) as u8).collect();
         frame[..2].copy_from_slice(&(bytes as u16).to_be_bytes());
         frame
     };
-    let label = format!("varbit<{most}> after {before} bits");
+    let label = format!("varbit<{most}> between {before} and {after} bits");
     hold(&mut compiled(&label, &source, ""), &mut frame, seen, (&label, &OF_PAYLOADS));
 }
 
