@@ -222,10 +222,17 @@ impl Batch {
     /// Adds an empty packet of a pool at the end, to be filled there; none when the batch is full or the pool empty.
     #[inline]
     pub fn add(&mut self, pool: &mut PacketPool) -> Option<&mut Packet> {
+        self.add_made(|| pool.take())
+    }
+
+    /// Adds a packet that is made when there is room for it, and shows it there: nothing has to move it. None when the batch is full or
+    /// none is made.
+    #[inline]
+    pub fn add_made(&mut self, make: impl FnOnce() -> Option<Packet>) -> Option<&mut Packet> {
         if self.packets.len() >= usize::from(self.limit) && !self.begin() {
             return None;
         }
-        let packet = pool.take()?;
+        let packet = make()?;
         Some(self.append(packet))
     }
 
@@ -680,6 +687,17 @@ mod tests {
         batch.recycle(&mut pool);
         assert!(batch.take_in_order(&mut full, &backwards));
         assert!((0..64u16).rev().eq(batch.packets().iter().map(|packet| packet.service().queue)));
+    }
+
+    #[test]
+    fn a_packet_is_made_only_where_there_is_room() {
+        let mut pool = PacketPool::new(3);
+        let mut batch = Batch::with_limit(1);
+        assert!(batch.add_made(|| None).is_none() && batch.is_empty());
+        batch.add_made(|| pool.take()).unwrap().set_frame(&[1]).unwrap();
+        assert!(batch.add_made(|| unreachable!("the batch is full")).is_none());
+        assert_eq!((batch.packets()[0].data(), pool.available()), (&[1][..], 2));
+        batch.recycle(&mut pool);
     }
 
     #[test]

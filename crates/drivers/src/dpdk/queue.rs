@@ -145,9 +145,7 @@ impl DpdkQueue {
         }
         // SAFETY: the device has handed the mbuf over, it has no other user, and its frame lies in its own room, so that it is an
         // mbuf of this piece.
-        let Some(packet) = (unsafe { self.piece.empty(frame.mbuf) }) else { return false };
-        // There is room.
-        let Ok(packet) = batch.push(packet) else { return true };
+        let Some(packet) = batch.add_made(|| unsafe { self.piece.empty(frame.mbuf) }) else { return false };
         // What a device says that cannot be is an error of the frame.
         let is_right = frame.length > 0
             && packet.take_place(self.piece.place(frame.data, frame.length))

@@ -139,17 +139,9 @@ impl Channel {
             let place = Place { at: frame.address.wrapping_sub(start) as u32, len: frame.length };
             // SAFETY: the slot was lent to the fill ring of this socket, from where the kernel has taken it once, and is given
             // back by this entry of its receiving ring, which is read once and was written after the frame.
-            let Some(packet) = (unsafe { part.lender().take_back(place.at) }) else { continue };
+            let taken = batch.add_made(|| unsafe { part.lender().take_back(place.at) });
+            let Some(packet) = taken else { continue };
             self.to_receive -= 1;
-            // What is to be said of it is said in the batch, where there is room: one that is moved right after a change waits for
-            // that.
-            let packet = match batch.push(packet) {
-                Ok(packet) => packet,
-                Err(packet) => {
-                    part.pool.put(packet);
-                    continue;
-                }
-            };
             if !packet.take_place(place) || place.len as usize > packet.longest_received() {
                 statistics.rx_errors += 1;
                 batch.give_last_back(&mut part.pool);
