@@ -131,7 +131,7 @@ impl Device for FilteredDevice {
         let opened = device.open(queues)?.into_iter();
         let own = match own {
             // Its address is that of the interface that was opened, not of another one with its name.
-            Own::Link(link) => Own::Link(link.held().unwrap_or_else(|_| link.clone())),
+            Own::Link(link) => Own::Link(link.held_if_there()),
             known @ Own::Known(_) => known,
         };
         Ok(opened

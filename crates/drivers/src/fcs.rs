@@ -205,7 +205,7 @@ impl Device for LinkFcsDevice {
 
     fn open(self: Box<Self>, queues: usize) -> Result<Vec<Box<dyn QueuePair>>, PortError> {
         // First, so that no frame comes without one.
-        let of_link = Arc::new(OfLink::start(&self.link.held().unwrap_or_else(|_| self.link.clone())));
+        let of_link = Arc::new(OfLink::start(&self.link.held_if_there()));
         let opened = self.device.open(queues)?.into_iter();
         Ok(opened.map(|port| of_link.around(port)).collect())
     }

@@ -54,6 +54,11 @@ impl LinkName {
         Ok(LinkName { name: self.name.clone(), index: Some(self.index()?) })
     }
 
+    /// The interface that has this name now, else the name: with none there, what is asked of the name says that.
+    pub(crate) fn held_if_there(&self) -> LinkName {
+        self.held().unwrap_or_else(|_| self.clone())
+    }
+
     /// The name that it was given; that of the interface may be another one since.
     pub(crate) fn as_str(&self) -> &str {
         &self.name

@@ -145,7 +145,7 @@ impl Links {
 impl Link {
     fn of(port: &PortSpec, is_up: Option<bool>) -> Link {
         let PortSpec { port, interface } = port;
-        let name = Link::name(interface).map(|name| name.held().unwrap_or_else(|_| name.clone()));
+        let name = Link::name(interface).map(|name| name.held_if_there());
         let mtu = name.as_ref().and_then(|name| name.mtu().ok());
         let before = name.as_ref().and_then(LinkCounters::of);
         Link { port: *port, spec: interface.clone(), name, is_up, mtu, before }

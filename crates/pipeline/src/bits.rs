@@ -11,7 +11,7 @@ mod arithmetic;
 mod bytes;
 mod text;
 
-pub use bytes::{BitWriter, word_before};
+pub use bytes::{BitWriter, lowest_word};
 pub use text::ParseBitsError;
 
 use num_bigint::{BigInt, BigUint};

@@ -43,7 +43,7 @@ impl PacketDevice {
         check_queues(self, queues)?;
         let bytes = ring_bytes(self.ports.saturating_mul(queues));
         // The link is up or down, and may be gone: opening a queue says that.
-        let link = self.link.held().unwrap_or_else(|_| self.link.clone());
+        let link = self.link.held_if_there();
         let stamping = StampingDevice::start(&link, self.stamps).map(|device| device.map(Arc::new));
         if queues == 1 {
             let alone = |ring: &RingSocket, index| ring.bind(index, self.addresses.as_ref()).map(|()| None);

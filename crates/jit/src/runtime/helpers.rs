@@ -6,6 +6,7 @@ use super::lookup::in_lines;
 use super::writer::varbit_of;
 use crate::abi::Moved;
 use millrace_midend::type_width;
+use millrace_pipeline::bits::{self, BitWriter};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 use millrace_state::Color;
@@ -191,15 +192,10 @@ unsafe extern "C" fn read_bits(data: *const u8, at: u64, width: u64, result: *mu
         let (bytes, offset) = covering(data, at, width);
         for limb in 0..width.div_ceil(64) as usize {
             let left = width as usize - 64 * limb;
-            *result.add(limb) = bits::word_before(bytes, offset + left) & low_bits(left);
+            *result.add(limb) = bits::lowest_word(bytes, offset, left);
         }
     }
     0
-}
-
-/// So many ones, 64 at most, as the lowest bits.
-fn low_bits(count: usize) -> u64 {
-    u64::MAX >> (64 - count.min(64))
 }
 
 unsafe extern "C" fn unpack(to: *mut Host<'static>, id: u64, from: *const u8, context: *mut u8) -> u64 {
@@ -234,7 +230,7 @@ unsafe extern "C" fn read_varbit(to: *mut u64, data: *const u8, at: u64, width: 
             // Words from the last on: the first one may be shorter.
             for (number, word) in to.rchunks_mut(8).enumerate() {
                 let left = width as usize - 64 * number;
-                let value = bits::word_before(bytes, offset + left) & low_bits(left);
+                let value = bits::lowest_word(bytes, offset, left);
                 match word.as_mut_array() {
                     Some(whole) => *whole = value.to_be_bytes(),
                     None => word.copy_from_slice(&value.to_be_bytes()[8 - word.len()..]),
@@ -267,12 +263,9 @@ unsafe extern "C" fn hash(to: *mut Host<'static>, number: u64, data: *const u8, 
     unsafe { hash_by(host(to), number, slice::from_raw_parts(data, bytes as usize)) }
 }
 
-/// Bytes that are written without more memory: most headers of a packet.
-const WRITER_ROOM: usize = 128;
-
 unsafe extern "C" fn writer_start(to: *mut Host<'static>, writer: u64) -> u64 {
     // SAFETY: the host.
-    unsafe { host(to) }.writer(writer).begin(WRITER_ROOM);
+    unsafe { host(to) }.writer(writer).begin(BitWriter::ROOM);
     0
 }
 

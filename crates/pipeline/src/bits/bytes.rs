@@ -38,10 +38,17 @@ impl Bits {
     }
 }
 
+/// The lowest 64 bits of the `width` from bit `offset` of `bytes` on, where bit 0 is the highest of the first byte. They are in the bytes.
+#[inline]
+pub fn lowest_word(bytes: &[u8], offset: usize, width: usize) -> u64 {
+    let ones = u64::MAX.checked_shr(64 - width.min(64) as u32).unwrap_or(0);
+    word_before(bytes, offset + width) & ones
+}
+
 /// The 64 bits before bit `end` of `bytes`, where bit 0 is the highest of the first byte and `end` is not after the last. Before the first
 /// bit are zeros.
 #[inline]
-pub fn word_before(bytes: &[u8], end: usize) -> u64 {
+fn word_before(bytes: &[u8], end: usize) -> u64 {
     let (last, below) = (end.div_ceil(8), end.div_ceil(8) * 8 - end);
     let nine = last
         .checked_sub(9)
@@ -70,6 +77,9 @@ pub struct BitWriter {
 }
 
 impl BitWriter {
+    /// Bytes that compiled code writes without more memory: most headers of a packet.
+    pub const ROOM: usize = 128;
+
     /// Without any bits yet.
     pub fn new() -> BitWriter {
         BitWriter::default()
@@ -98,17 +108,11 @@ impl BitWriter {
         let used = (8 - self.free) % 8;
         let total = used + bits.width();
         let free = (8 - total % 8) % 8;
-        let (small, large);
-        let mut fresh = match &bits.repr {
-            Repr::Small(v) if total + free <= 128 => {
-                small = (v << free).to_be_bytes();
-                &small[16 - ((total + free) / 8) as usize..]
-            }
-            _ => {
-                large = bits.zero_extend(total + free).shl_by(u64::from(free)).to_bytes();
-                large.as_slice()
-            }
+        let shifted = match &bits.repr {
+            Repr::Small(v) if total + free <= 128 => (v << free).to_be_bytes(),
+            _ => return self.push_limbs(bits.width(), &bits.limbs().collect::<Vec<_>>()),
         };
+        let mut fresh = &shifted[16 - ((total + free) / 8) as usize..];
         if let (true, Some(last), Some((first, rest))) =
             (used > 0, self.bytes.last_mut(), fresh.split_first())
         {
@@ -210,8 +214,7 @@ mod tests {
             let number = Bits::read_at(&bytes, offset, width as u32).unwrap();
             for (at, limb) in number.limbs().enumerate() {
                 let left = width - 64 * at;
-                let word = word_before(&bytes, offset + left) & (u64::MAX >> (64 - left.min(64)));
-                prop_assert_eq!(word, limb);
+                prop_assert_eq!(lowest_word(&bytes, offset, left), limb);
             }
         }
 
