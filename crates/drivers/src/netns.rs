@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code)]
 
+use crate::link::LinkName;
+use crate::link_counters::LinkCounters;
 use crate::port::{PortStatistics, QueuePair};
 use millrace_frames::{Batch, Packet, PacketPool};
 use std::io::{Read, Write};
@@ -168,6 +170,12 @@ pub(crate) fn cross_connect<Q: QueuePair>(
         }
     }
     ([left.statistics(), right.statistics()], longest)
+}
+
+/// The frames that an interface of a host has received; a large one is one.
+pub(crate) fn frames_received(host: &Host, interface: &'static str) -> u64 {
+    let counters = host.start(move || LinkCounters::of(&LinkName::new("test", interface).unwrap()));
+    counters.wait().expect("the interface counts").rx.packets
 }
 
 /// The client, 10.8.0.1 and fd00::1, sends much over TCP and one datagram to the server, which has 2 in its addresses.

@@ -2,7 +2,7 @@
 //!
 //! One system call a frame: this driver is for a few hosts on one machine, not for speed. What a sender on this machine
 //! leaves to the hardware (checksums, segmentation of TCP and UDP) crosses in one piece of up to 64 KiB, and is finished
-//! here as in the `packet` driver. The kernel puts VLAN tags back before a frame is read.
+//! here as in the `packet` driver; what was cut leaves in large frames again, as there. The kernel puts VLAN tags back before a frame is read.
 //!
 //! A persistent tap interface of the name is used as it is, and its senders finish their frames themselves. For several
 //! queue pairs it has to be one of several queues (`multi_queue` of `ip tuntap`).
@@ -12,11 +12,11 @@
 
 use crate::device::{Device, MAX_QUEUES, check_queues};
 use crate::link::LinkName;
-use crate::offload::{Cutter, Cutting, HEADER_LEN, Offload, Segmentation};
+use crate::offload::{Cutter, Cutting, HEADER_LEN, Offload, Segmentation, join};
 use crate::port::{
     PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, deliver, wall_clock_ns,
 };
-use millrace_frames::{Batch, Packet, PacketPool};
+use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::ops::Range;
@@ -135,6 +135,11 @@ impl TapQueue {
         Ok(plan.map_or(Taken::Error, |plan| Taken::Large(plan, 0..length)))
     }
 
+    /// Writes one frame, and says that it was one.
+    fn write(&mut self, packet: &Packet) -> io::Result<usize> {
+        self.device.write_vectored(&[NOTHING_LEFT, packet.data()].map(IoSlice::new)).map(|_| 1)
+    }
+
     fn error(&self, what: &str, error: io::Error) -> PortError {
         PortError::system(format!("{what} {}", self.name.as_str()), error)
     }
@@ -195,31 +200,33 @@ impl QueuePair for TapQueue {
     }
 
     fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
-        let before = batch.len();
-        let mut broken = None;
-        batch.recycle_if(pool, |packet| {
-            if broken.is_some() {
-                return false;
-            }
-            match self.device.write_vectored(&[NOTHING_LEFT, packet.data()].map(IoSlice::new)) {
-                Ok(_) => {
-                    self.statistics.sent(packet.data());
-                    true
+        let (before, packets) = (batch.len(), batch.packets());
+        let (mut sent, mut at, mut result) = ([false; MAX_BATCH], 0, Ok(()));
+        while at < packets.len() && result.is_ok() {
+            // Those that leave as one frame, or one that leaves alone.
+            let frames = match join(&packets[at..]) {
+                Some(joined) => {
+                    let (pieces, count) = joined.pieces(&packets[at..]);
+                    self.device.write_vectored(&pieces[..count]).map(|_| joined.frames)
+                }
+                None => self.write(&packets[at]),
+            };
+            match frames {
+                Ok(frames) => {
+                    packets[at..at + frames].iter().for_each(|packet| self.statistics.sent(packet.data()));
+                    sent[at..at + frames].fill(true);
+                    at += frames;
                 }
                 Err(error) if refuses_frame(&error) => {
                     self.statistics.tx_refused += 1;
-                    false
+                    at += 1;
                 }
-                Err(error) => {
-                    broken = Some(error);
-                    false
-                }
+                Err(error) => result = Err(self.error("send to", error)),
             }
-        });
-        match broken {
-            Some(error) => Err(self.error("send to", error)),
-            None => Ok(Transmitted { sent: before - batch.len(), refused: batch.len() }),
         }
+        let mut sent = sent.into_iter();
+        batch.recycle_if(pool, |_| sent.next() == Some(true));
+        result.map(|()| Transmitted { sent: before - batch.len(), refused: batch.len() })
     }
 
     fn flush(&mut self) -> Result<(), PortError> {
@@ -250,7 +257,7 @@ impl QueuePair for TapQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netns::{Host, cross_connect, exchange, in_fresh_namespace, ip};
+    use crate::netns::{Host, cross_connect, exchange, frames_received, in_fresh_namespace, ip};
     use std::net::UdpSocket;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -351,12 +358,16 @@ mod tests {
                 }
             });
             exchange(&client, &server);
+            let received = frames_received(&server, "mr1");
             stop.store(true, Ordering::Relaxed);
             let ((statistics, longest), is_large) = wire.join().unwrap();
             for port in statistics {
                 assert_eq!(port.rx_errors, 0, "{statistics:?}");
             }
             assert_eq!((longest, is_large), (1514, come_large));
+            // What was cut leaves in large frames again, and nothing else does.
+            let sent = statistics[1].tx_packets;
+            assert_eq!(received < sent / 2, come_large, "{sent} frames of a cable, {received} of the link");
         });
     }
 

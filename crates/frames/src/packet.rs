@@ -17,7 +17,7 @@ pub const MAX_FRAME: usize = 16 * 1024;
 /// How a port is to serve a packet, where it tells packets apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Service {
-    /// Its class; 0 is the lowest.
+    /// Its class, below 128; 0 is the lowest.
     pub class: u8,
     /// The number of its queue among those of its class; 0: by a hash of its flow.
     pub queue: u16,
@@ -30,7 +30,7 @@ pub struct Packet {
     /// needs no bound of the region, which is another cache line. No slot has more room than such a number says.
     start: u16,
     end: u16,
-    /// How its port is to serve it on its way out ([`Service`]).
+    /// How its port is to serve it on its way out ([`Service`]). The highest bit of the class says that it is a part ([`Packet::is_part`]).
     queue: u16,
     class: u8,
     /// How many links between switches of one device it has taken. Drivers leave it alone.
@@ -39,6 +39,9 @@ pub struct Packet {
     /// when it transmits, so whoever sends a packet later than it came sets it to the time of departure.
     pub timestamp_ns: u64,
 }
+
+/// See [`Packet::is_part`].
+const PART: u8 = 0x80;
 
 // Packets are moved where frames of many switches are told apart: two to a cache line.
 const _: () = assert!(size_of::<Packet>() == size_of::<Slot>() + 3 * size_of::<u16>() + 2 + size_of::<u64>());
@@ -119,13 +122,27 @@ impl Packet {
     /// How its port is to serve it.
     #[inline]
     pub fn service(&self) -> Service {
-        Service { class: self.class, queue: self.queue }
+        Service { class: self.class & !PART, queue: self.queue }
     }
 
     /// Whoever hands it to a port that tells packets apart says how that is to serve it.
     #[inline]
     pub fn set_service(&mut self, service: Service) {
-        (self.class, self.queue) = (service.class, service.queue);
+        self.class = self.class & PART | service.class & !PART;
+        self.queue = service.queue;
+    }
+
+    /// Whether the frame came to the switch as a part of a larger one, which its driver has cut. A port whose link takes such large ones may
+    /// put parts together again.
+    #[inline]
+    pub fn is_part(&self) -> bool {
+        self.class & PART != 0
+    }
+
+    /// Notes that it is a part of a larger frame.
+    #[inline]
+    pub fn set_part(&mut self) {
+        self.class |= PART;
     }
 
     /// The longest frame that the packet can receive: [`MAX_FRAME`], or what its slot has room for after the headroom.
@@ -174,12 +191,12 @@ impl Packet {
         self.start == self.end
     }
 
-    /// Empties the packet and gives it its headroom, no hops and time 0 again.
+    /// Empties the packet and gives it its headroom, no hops and time 0 again; it is no part.
     #[inline]
     pub fn reset(&mut self) {
         self.put_at(self.headroom(), 0);
         self.hops = 0;
-        self.set_service(Service::default());
+        (self.class, self.queue) = (0, 0);
         self.timestamp_ns = 0;
     }
 
@@ -264,7 +281,7 @@ impl Packet {
         self.put_at(usize::from(other.start).min(last), other.len());
         self.data_mut().copy_from_slice(other.data());
         self.hops = other.hops;
-        self.set_service(other.service());
+        (self.class, self.queue) = (other.class, other.queue);
         self.timestamp_ns = other.timestamp_ns;
         Ok(())
     }
@@ -716,7 +733,12 @@ mod tests {
         packet.push(1).unwrap()[0] = 9;
         packet.hops = 3;
         packet.timestamp_ns = 77;
-        let copy = packet.clone();
+        packet.set_part();
+        packet.set_service(Service { class: 5, queue: 9 });
+        let mut copy = packet.clone();
         assert_eq!((copy.data(), copy.hops, copy.timestamp_ns), (&[9, 1, 2][..], 3, 77));
+        assert_eq!((copy.is_part(), copy.service()), (true, Service { class: 5, queue: 9 }));
+        copy.reset();
+        assert_eq!((copy.is_part(), copy.service()), (false, Service::default()));
     }
 }

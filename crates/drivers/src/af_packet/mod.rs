@@ -8,22 +8,26 @@
 //!
 //! No offload has to be switched off on either side. What a local sender left to the hardware is finished here: begun
 //! checksums, segmentation of TCP and UDP (also undone: frames that the interface merged), and a VLAN tag kept aside is
-//! put back. A frame that cannot be restored counts as an error ([`PortStatistics::rx_errors`]).
+//! put back. A frame that cannot be restored counts as an error ([`PortStatistics::rx_errors`]). What came as one large frame of TCP and was
+//! cut leaves as large frames (`offload/join.rs`), as it would through a bridge of the kernel.
 
 mod device;
 mod fanout;
 mod ring;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 use crate::addresses::Addresses;
 use crate::link::{LinkName, changes};
-use crate::offload::{Cutter, Cutting, HEADER_LEN, Offload, Segmentation, VLAN_TAG, insert_vlan};
+use crate::offload::{
+    Cutter, Cutting, HEADER_LEN, Joined, Offload, Segmentation, VLAN_TAG, insert_vlan, join,
+};
 use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use crate::stamps::{StampedQueue, StampingDevice};
 use crate::wait::Seldom;
 use fanout::{Group, admit};
-use millrace_frames::{Batch, Packet, PacketPool};
+use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use ring::{Arrival, Refused, RingSocket};
 use std::cell::Cell;
 use std::io;
@@ -31,6 +35,7 @@ use std::ops::RangeInclusive;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use whole::{Handed, WholeSocket};
 
 pub use device::PacketDevice;
 
@@ -69,6 +74,8 @@ pub(crate) struct PacketQueue {
     look_for_errors: Seldom,
     /// Has an offload header, and a frame that outgrew its slot or is being cut.
     large: Cutter,
+    /// Sends frames that were put together again; none: all leave as they are.
+    whole: Option<WholeSocket>,
     /// The clock of a device that stamps frames.
     stamped: Option<StampedQueue>,
     /// Why frames have not the stamps of the device that were asked for.
@@ -106,6 +113,7 @@ impl PacketQueue {
         let index = name.index().map_err(|error| refused("find", error))?;
         let ring = RingSocket::prepare(mtu, ring_bytes).map_err(|(what, error)| refused(what, error))?;
         let group = enter(&ring, index).map_err(|(what, error)| refused(what, error))?;
+        let whole = WholeSocket::open(index).map_err(|(what, error)| refused(what, error))?;
         let mut queue = PacketQueue {
             max_send: max_send(mtu, &ring),
             ring_bytes,
@@ -122,6 +130,7 @@ impl PacketQueue {
             unsent: false,
             look_for_errors: Seldom::default(),
             large: Cutter::new(),
+            whole: Some(whole),
             stamped: None,
             unstamped: None,
             statistics: PortStatistics::default(),
@@ -268,6 +277,64 @@ impl PacketQueue {
         Ok(())
     }
 
+    /// Sends a frame by the ring; false: it does not leave. What goes wrong with the port is noted in `result`.
+    fn send(&mut self, packet: &Packet, is_up: bool, result: &mut Result<(), PortError>) -> bool {
+        let fits = is_up && lengths(self.max_send).contains(&packet.len());
+        let mut sent = fits && self.ring.enqueue(packet.data());
+        if fits && !sent && result.is_ok() {
+            // The ring is full: the kernel frees slots while it sends.
+            *result = self.kick();
+            sent = result.is_ok() && self.ring.enqueue(packet.data());
+        }
+        if sent {
+            self.unsent = true;
+            self.statistics.sent(packet.data());
+        } else {
+            self.statistics.tx_refused += 1;
+        }
+        sent
+    }
+
+    /// Sends frames of which some are parts of large ones, and says of each whether it leaves.
+    fn send_parts(
+        &mut self,
+        packets: &[Packet],
+        is_up: bool,
+        result: &mut Result<(), PortError>,
+    ) -> [bool; MAX_BATCH] {
+        let (mut sent, mut at) = ([false; MAX_BATCH], 0);
+        while let Some(packet) = packets.get(at) {
+            let rest = &packets[at..];
+            // No part is longer than the first.
+            let fits = is_up && result.is_ok() && packet.len() <= self.mtu + ETHERNET_HEADER;
+            let joined = if fits && self.whole.is_some() { join(rest) } else { None };
+            match joined {
+                Some(joined) if self.send_whole(&joined, rest) => {
+                    sent[at..at + joined.frames].fill(true);
+                    rest[..joined.frames].iter().for_each(|packet| self.statistics.sent(packet.data()));
+                    at += joined.frames;
+                }
+                _ => {
+                    sent[at] = self.send(packet, is_up, result);
+                    at += 1;
+                }
+            }
+        }
+        sent
+    }
+
+    /// Sends a large frame, after all that is in the ring; false: it does not leave so.
+    fn send_whole(&mut self, joined: &Joined, packets: &[Packet]) -> bool {
+        if self.unsent && self.kick().is_err() || !self.ring.has_handed_over() {
+            return false;
+        }
+        let handed = self.whole.as_mut().map(|whole| whole.send(joined, packets));
+        if handed == Some(Handed::Never) {
+            self.whole = None;
+        }
+        handed == Some(Handed::Sent)
+    }
+
     /// Asks whether the link is up and has a carrier. The kernel takes frames for a link without a carrier and loses them,
     /// so this driver refuses them, and its worker counts them as that.
     #[cold]
@@ -374,22 +441,12 @@ impl QueuePair for PacketQueue {
         }
         let is_up = !self.is_link_down();
         let before = batch.len();
-        batch.recycle_if(pool, |packet| {
-            let fits = is_up && lengths(self.max_send).contains(&packet.len());
-            let mut sent = fits && self.ring.enqueue(packet.data());
-            if fits && !sent && result.is_ok() {
-                // The ring is full: the kernel frees slots while it sends.
-                result = self.kick();
-                sent = result.is_ok() && self.ring.enqueue(packet.data());
-            }
-            if sent {
-                self.unsent = true;
-                self.statistics.sent(packet.data());
-            } else {
-                self.statistics.tx_refused += 1;
-            }
-            sent
-        });
+        if batch.packets().iter().any(Packet::is_part) {
+            let mut sent = self.send_parts(batch.packets(), is_up, &mut result).into_iter();
+            batch.recycle_if(pool, |_| sent.next() == Some(true));
+        } else {
+            batch.recycle_if(pool, |packet| self.send(packet, is_up, &mut result));
+        }
         result.map(|()| Transmitted { sent: before - batch.len(), refused: batch.len() })
     }
 

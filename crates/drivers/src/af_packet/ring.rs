@@ -152,14 +152,7 @@ impl RingSocket {
     /// Opens a socket, with rings of so many bytes and slots for frames of `mtu` bytes and their headers. It receives
     /// nothing yet.
     pub(super) fn prepare(mtu: usize, bytes: usize) -> Result<RingSocket, Refused> {
-        // Protocol 0 receives nothing until the socket is bound to the interface.
-        // SAFETY: takes no pointers.
-        let descriptor = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if descriptor < 0 {
-            return Err(("open a packet socket for", io::Error::last_os_error()));
-        }
-        // SAFETY: the descriptor was just opened and nobody else has it.
-        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        let descriptor = open(0)?;
         let socket = descriptor.as_raw_fd();
 
         let layout = Slots::for_mtu(mtu);
@@ -187,8 +180,7 @@ impl RingSocket {
                 .map_err(|error| ("set up the socket on", error))?;
         }
         for option in [libc::SO_RCVBUFFORCE, libc::SO_SNDBUFFORCE] {
-            // Only a root of the whole machine may; the usual buffers do for all but bursts.
-            let _ = set_option(socket, libc::SOL_SOCKET, option, &SOCKET_BUFFER);
+            enlarge(socket, option);
         }
         for (option, bytes) in [(libc::PACKET_RX_RING, bytes), (libc::PACKET_TX_RING, sending_bytes)] {
             set_option(socket, libc::SOL_PACKET, option, &ring_of(bytes))
@@ -202,7 +194,7 @@ impl RingSocket {
     /// Receives from now on what comes to the interface of this number, which takes frames for these addresses, or for all (none).
     pub(super) fn bind(&self, index: i32, addresses: Option<&Addresses>) -> Result<(), Refused> {
         let socket = self.descriptor.as_raw_fd();
-        bind(socket, index).map_err(|error| ("bind to", error))?;
+        bind(socket, index, libc::ETH_P_ALL).map_err(|error| ("bind to", error))?;
         listen(socket, index, addresses).map_err(|error| ("set the address filter of", error))
     }
 
@@ -297,6 +289,12 @@ impl RingSocket {
         true
     }
 
+    /// Whether the kernel was handed all frames of the sending ring: the last one that was put in, as it takes them in order.
+    pub(super) fn has_handed_over(&self) -> bool {
+        let last = (self.tx_at + self.sending_slots - 1) % self.sending_slots + self.slots;
+        self.status(last).load(Ordering::Acquire) & libc::TP_STATUS_SEND_REQUEST == 0
+    }
+
     /// Frames in the sending ring that have not left: the kernel keeps the slot of a frame until its link has taken it.
     pub(super) fn unsent(&mut self) -> usize {
         while self.unsent > 0 {
@@ -352,6 +350,33 @@ impl RingSocket {
     }
 }
 
+/// A socket that sends frames with their offload headers through the interface of a number, and never waits. It receives nothing.
+pub(super) fn sender(index: i32) -> Result<OwnedFd, Refused> {
+    let descriptor = open(libc::SOCK_NONBLOCK)?;
+    let socket = descriptor.as_raw_fd();
+    set_option(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32)
+        .map_err(|error| ("set up the socket on", error))?;
+    enlarge(socket, libc::SO_SNDBUFFORCE);
+    bind(socket, index, 0).map_err(|error| ("bind to", error))?;
+    Ok(descriptor)
+}
+
+/// Opens a packet socket. Its protocol is 0, so it receives nothing until it is bound with another one.
+fn open(flags: i32) -> Result<OwnedFd, Refused> {
+    // SAFETY: takes no pointers.
+    let descriptor = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | flags, 0) };
+    if descriptor < 0 {
+        return Err(("open a packet socket for", io::Error::last_os_error()));
+    }
+    // SAFETY: the descriptor was just opened and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Enlarges a buffer of a socket. Only a root of the whole machine may; the usual buffers do for all but bursts.
+fn enlarge(socket: RawFd, option: i32) {
+    let _ = set_option(socket, libc::SOL_SOCKET, option, &SOCKET_BUFFER);
+}
+
 /// The slot after another one of a ring. A division would take longer than the rest.
 #[inline]
 fn after(slot: usize, slots: usize) -> usize {
@@ -397,10 +422,10 @@ fn map(socket: RawFd, length: usize) -> io::Result<Mapping> {
     }
 }
 
-fn bind(socket: RawFd, index: i32) -> io::Result<()> {
+fn bind(socket: RawFd, index: i32, protocol: i32) -> io::Result<()> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
-        sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
+        sll_protocol: (protocol as u16).to_be(),
         sll_ifindex: index,
         sll_hatype: 0,
         sll_pkttype: 0,

@@ -1,7 +1,9 @@
 //! The driver on veth pairs, in network namespaces of the tests' own. Skipped without root.
 
 use super::*;
-use crate::netns::{Host, cross_connect, exchange, in_fresh_namespace, ip, veth_pair, wait_until_up};
+use crate::netns::{
+    Host, cross_connect, exchange, frames_received, in_fresh_namespace, ip, veth_pair, wait_until_up,
+};
 use crate::port::{PortError, wall_clock_ns};
 use crate::testing::{self, frame, receive, send, wait_until};
 use std::sync::Arc;
@@ -286,5 +288,8 @@ fn hosts_talk(test: &str, mtu: usize) {
             assert_eq!(port.rx_errors, 0, "{statistics:?}");
         }
         assert_eq!(longest, mtu + 14, "TCP fills its segments");
+        // What was cut leaves in large frames again.
+        let (sent, received) = (statistics[1].tx_packets, frames_received(&server, "h1"));
+        assert!(received < sent / 2, "{sent} frames of a cable, {received} of the link");
     });
 }

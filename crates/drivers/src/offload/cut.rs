@@ -69,6 +69,7 @@ impl Cutter {
                 break;
             }
             packet.timestamp_ns = cutting.timestamp_ns;
+            packet.set_part();
             deliver(packet, batch, pool, statistics);
         }
         self.cutting = None;

@@ -7,9 +7,11 @@
 
 mod begun;
 mod cut;
+mod join;
 
 pub(crate) use begun::finish_begun;
 pub(crate) use cut::{Cutter, Cutting};
+pub(crate) use join::{Joined, join};
 
 use millrace_frames::Packet;
 
@@ -271,7 +273,7 @@ mod tests {
     use super::*;
 
     /// An Ethernet, IP and TCP or UDP header with the pseudo header's sum in the checksum, and a payload of 0, 1, 2...
-    fn frame(ip6: bool, tcp: bool, vlan: bool, payload: usize) -> (Offload, Vec<u8>) {
+    pub(super) fn frame(ip6: bool, tcp: bool, vlan: bool, payload: usize) -> (Offload, Vec<u8>) {
         let mut frame = vec![0x02; 12];
         if vlan {
             frame.extend([0x81, 0x00, 0x00, 0x07]);

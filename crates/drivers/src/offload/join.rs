@@ -1,0 +1,361 @@
+//! Parts of a large frame, put together again for a link that takes large ones.
+//!
+//! A sender on this machine gives TCP in pieces of up to 64 KiB, of which the switch sees the frames of a cable ([`super::Segmentation`]). A receiver
+//! on this machine would take each of these through its whole stack. So parts that follow each other leave as one frame, with a header that
+//! says how to cut it: a device with a cable does that, a receiver on this machine takes it as it is.
+//!
+//! Nothing is lost by it: [`join`] takes frames only if cutting what it makes gives the same ones, bit by bit. What is missing, in another order, changed
+//! in some parts only, or has a wrong checksum ends a piece. Frames that came one by one are left alone, as whoever sends such frames
+//! expects them on the link.
+
+use super::{
+    ETHERTYPE_IP4, ETHERTYPE_IP6, GSO_ECN, GSO_TCP4, GSO_TCP6, HEADER_LEN, NEEDS_CHECKSUM, TCP_CWR,
+    TCP_FIN_PSH, fold, get, put, sum,
+};
+use millrace_frames::{MAX_BATCH, Packet};
+use std::io::IoSlice;
+
+const ETHERNET: usize = 14;
+const IP6: usize = 40;
+const TCP: u8 = 6;
+/// Where the checksum lies in the TCP header.
+const TCP_CHECKSUM: usize = 16;
+/// Flags that only a frame of its own has: urgent data, the ends of a connection.
+const TCP_URG_RST_SYN: u8 = 0x26;
+/// Most bytes of headers: Ethernet, and the longest headers of IPv4 and TCP.
+const MAX_HEADERS: usize = ETHERNET + 60 + 60;
+/// The longest frame: IP says its length in 16 bits.
+const MAX_JOINED: usize = ETHERNET + u16::MAX as usize;
+
+/// Frames that leave as one.
+pub(crate) struct Joined {
+    /// How many there are.
+    pub(crate) frames: usize,
+    /// Bytes of headers with which each of them begins.
+    headers: usize,
+    /// The offload header and the headers of the large frame.
+    start: [u8; HEADER_LEN + MAX_HEADERS],
+}
+
+impl Joined {
+    /// The large frame after its offload header, in pieces; of the packets that were joined.
+    pub(crate) fn pieces<'a>(&'a self, packets: &'a [Packet]) -> ([IoSlice<'a>; MAX_BATCH + 1], usize) {
+        let mut pieces = [IoSlice::new(&[]); MAX_BATCH + 1];
+        pieces[0] = IoSlice::new(&self.start[..HEADER_LEN + self.headers]);
+        for (piece, packet) in pieces[1..].iter_mut().zip(&packets[..self.frames]) {
+            *piece = IoSlice::new(&packet.data()[self.headers..]);
+        }
+        (pieces, 1 + self.frames)
+    }
+}
+
+/// The first of these packets and those after it that can leave as one frame; none: the first leaves alone.
+pub(crate) fn join(packets: &[Packet]) -> Option<Joined> {
+    let mut frames = packets.iter().take(MAX_BATCH).take_while(|packet| packet.is_part()).map(Packet::data);
+    let first = Part::of(frames.next()?)?;
+    let mut last = None;
+    let (mut count, mut length) = (1, first.frame.len());
+    if !first.may_end(first.frame) {
+        for frame in frames {
+            let joined = length + frame.len() - first.headers.min(frame.len());
+            let is_next = joined <= MAX_JOINED && first.is_followed_by(frame, count);
+            // The sum of the first one is looked at once it has a second.
+            if !is_next || (count == 1 && !first.is_right(first.frame)) || !first.is_right(frame) {
+                break;
+            }
+            (count, length, last) = (count + 1, joined, Some(frame));
+            if first.may_end(frame) {
+                break;
+            }
+        }
+    }
+    last.map(|last| first.joined(count, length, last))
+}
+
+/// A frame of TCP that may be the first part of a large one.
+struct Part<'a> {
+    frame: &'a [u8],
+    is_ip6: bool,
+    /// Where the TCP header starts, and where the payload does.
+    transport: usize,
+    headers: usize,
+}
+
+impl Part<'_> {
+    fn of(frame: &[u8]) -> Option<Part<'_>> {
+        let is_ip6 = match get_in(frame, 12)? {
+            ETHERTYPE_IP4 => false,
+            ETHERTYPE_IP6 => true,
+            _ => return None,
+        };
+        let version = *frame.get(ETHERNET)?;
+        let (network, protocol) = match is_ip6 {
+            true => (IP6, *frame.get(ETHERNET + 6)?),
+            false => (usize::from(version & 0x0f) * 4, *frame.get(ETHERNET + 9)?),
+        };
+        let transport = ETHERNET + network;
+        let headers = transport + usize::from(frame.get(transport + 12)? >> 4) * 4;
+        let is_whole = match is_ip6 {
+            true => version >> 4 == 6 && usize::from(get_in(frame, ETHERNET + 4)?) == frame.len() - transport,
+            // Neither a fragment nor one that is to come.
+            false => {
+                version >> 4 == 4
+                    && network >= 20
+                    && usize::from(get_in(frame, ETHERNET + 2)?) == frame.len() - ETHERNET
+                    && get_in(frame, ETHERNET + 6)? & 0x3fff == 0
+            }
+        };
+        let is_tcp = protocol == TCP && headers >= transport + 20 && headers < frame.len();
+        let part = Part { frame, is_ip6, transport, headers };
+        (is_whole && is_tcp && part.flags(frame) & TCP_URG_RST_SYN == 0).then_some(part)
+    }
+
+    fn flags(&self, frame: &[u8]) -> u8 {
+        frame[self.transport + 13]
+    }
+
+    /// Bytes of payload in each part but the last.
+    fn segment(&self) -> usize {
+        self.frame.len() - self.headers
+    }
+
+    /// Whether no part comes after this one: the end of the data is told, or it is shorter.
+    fn may_end(&self, frame: &[u8]) -> bool {
+        self.flags(frame) & TCP_FIN_PSH != 0 || frame.len() < self.frame.len()
+    }
+
+    /// Whether a frame has the headers of part `number` of the large frame that begins with this one.
+    fn is_followed_by(&self, frame: &[u8], number: usize) -> bool {
+        if frame.len() <= self.headers || frame.len() > self.frame.len() {
+            return false;
+        }
+        let mut expected = [0; MAX_HEADERS];
+        let expected = &mut expected[..self.headers];
+        expected.copy_from_slice(&self.frame[..self.headers]);
+        self.put_length(expected, frame.len());
+        if !self.is_ip6 {
+            put(expected, ETHERNET + 4, get(expected, ETHERNET + 4).wrapping_add(number as u16));
+            self.put_sum_of_network(expected);
+        }
+        let sequence = self.transport + 4;
+        let done = (number * self.segment()) as u32;
+        let at = u32::from_be_bytes([
+            expected[sequence],
+            expected[sequence + 1],
+            expected[sequence + 2],
+            expected[sequence + 3],
+        ]);
+        expected[sequence..sequence + 4].copy_from_slice(&at.wrapping_add(done).to_be_bytes());
+        // Congestion is answered by the first part, the end told by the last. The checksum is looked at with the payload.
+        let flags = self.flags(self.frame) & !TCP_CWR | self.flags(frame) & TCP_FIN_PSH;
+        expected[self.transport + 13] = flags;
+        put(expected, self.transport + TCP_CHECKSUM, get(frame, self.transport + TCP_CHECKSUM));
+        *expected == frame[..self.headers]
+    }
+
+    /// Whether the checksums of a frame with these headers are those that cutting writes.
+    fn is_right(&self, frame: &[u8]) -> bool {
+        let tcp = get(frame, self.transport + TCP_CHECKSUM) != 0
+            && fold(self.pseudo(frame.len()) + sum(&frame[self.transport..])) == 0xffff;
+        let mut network = [0; MAX_HEADERS];
+        let network = &mut network[..self.transport];
+        network.copy_from_slice(&frame[..self.transport]);
+        if !self.is_ip6 {
+            self.put_sum_of_network(network);
+        }
+        tcp && *network == frame[..self.transport]
+    }
+
+    /// The sum of the pseudo header of a frame of so many bytes.
+    fn pseudo(&self, length: usize) -> u64 {
+        let addresses = if self.is_ip6 { ETHERNET + 8..ETHERNET + 40 } else { ETHERNET + 12..ETHERNET + 20 };
+        sum(&self.frame[addresses]) + u64::from(TCP) + (length - self.transport) as u64
+    }
+
+    /// Writes the length of a frame into its IP header.
+    fn put_length(&self, headers: &mut [u8], length: usize) {
+        match self.is_ip6 {
+            true => put(headers, ETHERNET + 4, (length - self.transport) as u16),
+            false => put(headers, ETHERNET + 2, (length - ETHERNET) as u16),
+        }
+    }
+
+    fn put_sum_of_network(&self, headers: &mut [u8]) {
+        put(headers, ETHERNET + 10, 0);
+        let checksum = !fold(sum(&headers[ETHERNET..self.transport]));
+        put(headers, ETHERNET + 10, checksum);
+    }
+
+    /// The large frame of so many bytes.
+    fn joined(&self, frames: usize, length: usize, last: &[u8]) -> Joined {
+        let mut start = [0; HEADER_LEN + MAX_HEADERS];
+        let (offload, headers) = start.split_at_mut(HEADER_LEN);
+        let headers = &mut headers[..self.headers];
+        headers.copy_from_slice(&self.frame[..self.headers]);
+        self.put_length(headers, length);
+        if !self.is_ip6 {
+            self.put_sum_of_network(headers);
+        }
+        headers[self.transport + 13] |= self.flags(last) & TCP_FIN_PSH;
+        // Begun: the sum of the pseudo header.
+        put(headers, self.transport + TCP_CHECKSUM, fold(self.pseudo(length)));
+
+        let answers = self.flags(self.frame) & TCP_CWR != 0;
+        offload[0] = NEEDS_CHECKSUM;
+        offload[1] = if self.is_ip6 { GSO_TCP6 } else { GSO_TCP4 } | if answers { GSO_ECN } else { 0 };
+        let numbers = [self.headers, self.segment(), self.transport, TCP_CHECKSUM];
+        for (at, number) in numbers.into_iter().enumerate() {
+            offload[2 + 2 * at..4 + 2 * at].copy_from_slice(&(number as u16).to_ne_bytes());
+        }
+        Joined { frames, headers: self.headers, start }
+    }
+}
+
+/// The number of two bytes there, if the frame has them.
+fn get_in(frame: &[u8], at: usize) -> Option<u16> {
+    frame.get(at..at + 2).map(|bytes| get(bytes, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::frame;
+    use super::super::{Offload, Segmentation};
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The frames that a large one is cut into, as packets of a batch.
+    fn cut(offload: &Offload, whole: &[u8]) -> Vec<Packet> {
+        let mut plan = Segmentation::plan(offload, whole).unwrap();
+        let mut packets = Vec::new();
+        while let Some(length) = plan.next_len() {
+            let mut segment = vec![0; length];
+            assert!(plan.write_next(whole, &mut segment));
+            let mut packet = Packet::from_frame(&segment).unwrap();
+            packet.set_part();
+            packets.push(packet);
+        }
+        packets
+    }
+
+    /// The large frame that some packets leave as, and its offload header.
+    fn large(joined: &Joined, packets: &[Packet]) -> (Offload, Vec<u8>) {
+        let (pieces, count) = joined.pieces(packets);
+        let bytes: Vec<u8> = pieces[..count].iter().flat_map(|piece| piece.iter().copied()).collect();
+        let (header, frame) = bytes.split_first_chunk().unwrap();
+        (Offload::parse(header), frame.to_vec())
+    }
+
+    /// A frame as a sender leaves it: the flags of TCP, and a segment size.
+    fn sent(ip6: bool, payload: usize, size: u16, flags: u8) -> (Offload, Vec<u8>) {
+        let (mut offload, mut whole) = frame(ip6, true, false, payload);
+        offload.gso_size = size;
+        if flags & TCP_CWR != 0 {
+            offload.gso_type |= GSO_ECN;
+        }
+        let transport = usize::from(offload.checksum_start);
+        whole[transport + 13] = flags;
+        if !ip6 {
+            // The helper's frame has a wrong one, as cutting writes it again.
+            put(&mut whole, ETHERNET + 10, 0);
+            let checksum = !fold(sum(&whole[ETHERNET..transport]));
+            put(&mut whole, ETHERNET + 10, checksum);
+        }
+        (offload, whole)
+    }
+
+    #[test]
+    fn what_was_cut_is_joined_to_what_it_was() {
+        for (ip6, flags) in [(false, 0x10), (true, 0x18), (false, 0xd9), (true, 0x51)] {
+            for (payload, size) in [(2500, 1000), (2000, 1000), (64_000, 1448), (1001, 1000), (3, 1)] {
+                let (offload, whole) = sent(ip6, payload, size, flags);
+                let packets = cut(&offload, &whole);
+                let joined = join(&packets).unwrap();
+                assert_eq!(joined.frames, payload.div_ceil(size.into()));
+                assert_eq!(large(&joined, &packets), (offload, whole));
+            }
+        }
+    }
+
+    #[test]
+    fn frames_that_were_not_cut_stay_alone() {
+        let (offload, whole) = sent(false, 3000, 1000, 0x10);
+        let mut packets = cut(&offload, &whole);
+        assert_eq!(join(&packets).unwrap().frames, 3);
+        packets[1].reset();
+        packets[1].set_frame(&cut(&offload, &whole)[1].data().to_vec()).unwrap();
+        assert!(join(&packets).is_none(), "the second one came by itself");
+        assert!(join(&[]).is_none() && join(&packets[2..]).is_none());
+        // UDP and frames with a tag are left alone.
+        for (tcp, vlan) in [(false, false), (true, true)] {
+            let (offload, whole) = frame(false, tcp, vlan, 2500);
+            assert!(join(&cut(&offload, &whole)).is_none());
+        }
+    }
+
+    /// All that joining makes of packets, cut again.
+    fn over_the_link(packets: &[Packet]) -> Vec<Vec<u8>> {
+        let (mut frames, mut at) = (Vec::new(), 0);
+        while at < packets.len() {
+            let Some(joined) = join(&packets[at..]) else {
+                frames.push(packets[at].data().to_vec());
+                at += 1;
+                continue;
+            };
+            assert!(joined.frames > 1);
+            let (offload, whole) = large(&joined, &packets[at..]);
+            frames.extend(cut(&offload, &whole).iter().map(|packet| packet.data().to_vec()));
+            at += joined.frames;
+        }
+        frames
+    }
+
+    /// Writes the right checksums, if the frame has IPv4 without options or IPv6, and TCP.
+    fn mend(frame: &mut [u8], ip6: bool) {
+        let transport = if ip6 { 54 } else { 34 };
+        let Some(addresses) = frame.get(if ip6 { 22..54 } else { 26..34 }).map(sum) else { return };
+        if !ip6 {
+            put(frame, 24, 0);
+            let checksum = !fold(sum(&frame[14..34]));
+            put(frame, 24, checksum);
+        }
+        put(frame, transport + 16, 0);
+        let all = addresses + 6 + (frame.len() - transport) as u64 + sum(&frame[transport..]);
+        put(frame, transport + 16, if fold(all) == 0xffff { 0xffff } else { !fold(all) });
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Whatever became of the parts on their way, the link carries these frames and no others.
+        #[test]
+        fn the_link_carries_the_same_frames(
+            (ip6, flags, size) in (any::<bool>(), 0u8..=255, 1u16..1500),
+            payload in 1usize..8000,
+            changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<proptest::sample::Index>(), 0u8..8, 0u32..8), 0..4),
+        ) {
+            let payload = payload.min(usize::from(size) * 60);
+            let (offload, whole) = sent(ip6, payload, size, flags);
+            let mut packets = cut(&offload, &whole);
+            for (which, at, change, bit) in changes {
+                let which = which.index(packets.len());
+                let other = at.index(packets.len());
+                match change {
+                    0 => packets.swap(which, other),
+                    1 => packets.push(packets[which].clone()),
+                    2 if packets.len() > 1 => drop(packets.remove(which)),
+                    // Damage, and what a program changes, with the checksums: most of what matters is in the headers.
+                    _ => {
+                        let length = packets[which].len();
+                        let at = at.index(if change < 7 { length.min(74) } else { length });
+                        packets[which].data_mut()[at] ^= 1 << bit;
+                        if change > 3 {
+                            mend(packets[which].data_mut(), ip6);
+                        }
+                    }
+                }
+            }
+            let expected: Vec<Vec<u8>> = packets.iter().map(|packet| packet.data().to_vec()).collect();
+            prop_assert_eq!(over_the_link(&packets), expected);
+        }
+    }
+}
