@@ -3,7 +3,7 @@
 use crate::path::{Pattern, check_count};
 use crate::proto::get_request::DataType;
 use crate::proto::{GetRequest, GetResponse, Notification, Path, Update};
-use crate::tree::{Elem, Leaf, Nature, matching};
+use crate::tree::{Elem, Leaf, Nature, check_known, matching};
 use crate::value::{Form, subtree};
 use std::collections::{BTreeMap, BTreeSet};
 use tonic::Status;
@@ -28,6 +28,7 @@ pub(crate) fn get(request: &GetRequest, leaves: &[Leaf], timestamp: i64) -> Resu
     let mut answer = GetResponse::default();
     for path in paths {
         let pattern = Pattern::read(request.prefix.as_ref(), path)?;
+        check_known(&pattern)?;
         let mut found = matching(leaves, &pattern).peekable();
         if found.peek().is_none() && !pattern.has_wildcards() {
             return Err(Status::not_found(format!("there is nothing at {}", pattern.text())));

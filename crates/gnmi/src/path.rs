@@ -77,6 +77,15 @@ impl Pattern {
         (ends != 0).then_some(ends.trailing_zeros() as usize)
     }
 
+    /// It with any entry in place of those that it names.
+    pub(crate) fn of_any_entry(&self) -> Pattern {
+        let mut elements = self.elements.clone();
+        for value in elements.iter_mut().flat_map(|element| element.key.values_mut()) {
+            ANY.clone_into(value);
+        }
+        Pattern { elements }
+    }
+
     /// Whether it can mean several nodes.
     pub(crate) fn has_wildcards(&self) -> bool {
         let any = |text: &str| text == ANY || text == ANY_DEPTH;

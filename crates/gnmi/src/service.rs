@@ -95,7 +95,7 @@ fn models() -> impl Iterator<Item = ModelData> {
 }
 
 /// Refuses models that there are not.
-fn check_models(asked: &[ModelData]) -> Result<(), Status> {
+pub(crate) fn check_models(asked: &[ModelData]) -> Result<(), Status> {
     match asked.iter().find(|asked| !MODELS.iter().any(|(name, _)| *name == asked.name)) {
         None => Ok(()),
         Some(model) => {

@@ -4,7 +4,7 @@ use crate::path::{Pattern, check_count};
 use crate::proto::update_result::Operation;
 use crate::proto::{Path, PathElem, SetRequest, SetResponse, Update, UpdateResult};
 use crate::target::{Change, Health, Setting, Snapshot};
-use crate::tree::{Leaf, Nature, Value, matching};
+use crate::tree::{Leaf, Nature, Value, check_known, matching};
 use crate::value::{plain, read};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -29,28 +29,55 @@ pub(crate) fn set(
     };
     for path in &request.delete {
         let pattern = Pattern::read(prefix, path)?;
-        if !setter.reset(&pattern)? {
-            return Err(Status::invalid_argument(format!("{} cannot be written", pattern.text())));
+        match setter.reset(&pattern) {
+            Reset::Done => {}
+            Reset::Nothing => check_known(&pattern)?,
+            Reset::ReadOnly => {
+                return Err(Status::invalid_argument(format!("{} cannot be written", pattern.text())));
+            }
         }
         done(Some(path), Operation::Delete);
     }
     for (updates, op) in [(&request.replace, Operation::Replace), (&request.update, Operation::Update)] {
         for Update { path, val, .. } in updates {
             let pattern = Pattern::read(prefix, path.as_ref().unwrap_or(&Path::default()))?;
+            let value = read(val.as_ref())?;
             if op == Operation::Replace {
-                setter.reset(&pattern)?;
+                check_replacement(&pattern, &value)?;
+                setter.reset(&pattern);
             }
-            setter.write(pattern.elements().to_vec(), &read(val.as_ref())?)?;
+            setter.write(pattern.elements().to_vec(), &value)?;
             done(path.as_ref(), op);
         }
     }
-    let response =
-        SetResponse { prefix: crate::get::prefix(prefix), response, timestamp, ..SetResponse::default() };
+    // The paths of the answer are those of the request, below the same prefix.
+    let response = SetResponse { prefix: prefix.cloned(), response, timestamp, ..SetResponse::default() };
     Ok((setter.changes(), response))
 }
 
 fn nothing(pattern: &Pattern) -> Status {
     Status::not_found(format!("there is nothing at {}", pattern.text()))
+}
+
+/// Refuses an empty object in place of an entry of a list: it would have no key, and nothing is deleted this way.
+fn check_replacement(pattern: &Pattern, value: &Json) -> Result<(), Status> {
+    let is_entry = pattern.elements().last().is_some_and(|element| !element.key.is_empty());
+    match value {
+        Json::Object(members) if is_entry && members.is_empty() => Err(Status::invalid_argument(format!(
+            "{}: an entry of a list is not replaced with an empty object, `delete` removes it",
+            pattern.text()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// What there was to bring back to what it was at first.
+enum Reset {
+    Done,
+    /// Nothing is there.
+    Nothing,
+    /// All that is there cannot be written.
+    ReadOnly,
 }
 
 /// Gathers changes.
@@ -99,14 +126,13 @@ impl<'a> Setter<'a> {
         enabled.chain(health).map(|(port, setting)| Change { port, setting }).collect()
     }
 
-    /// What is at a path and below it becomes as it was at first, as far as it can be written. Says whether any of it can.
-    fn reset(&mut self, pattern: &Pattern) -> Result<bool, Status> {
-        let mut found = matching(self.leaves, pattern).peekable();
-        if found.peek().is_none() && !pattern.has_wildcards() {
-            return Err(nothing(pattern));
-        }
-        let mut can_be_written = false;
-        for (_, leaf) in found {
+    /// What is at a path and below it becomes as it was at first, as far as it can be written.
+    fn reset(&mut self, pattern: &Pattern) -> Reset {
+        let mut done = Reset::Nothing;
+        for (_, leaf) in matching(self.leaves, pattern) {
+            if let Reset::Nothing = done {
+                done = Reset::ReadOnly;
+            }
             let setting = match leaf.path.last().map(|elem| elem.name) {
                 _ if leaf.nature() != Nature::Config => None,
                 Some("enabled") => Some(Setting::Enabled(true)),
@@ -115,10 +141,10 @@ impl<'a> Setter<'a> {
             };
             if let (Some(setting), Some(port)) = (setting, self.port(leaf)) {
                 self.put(port, setting);
-                can_be_written = true;
+                done = Reset::Done;
             }
         }
-        Ok(can_be_written)
+        done
     }
 
     /// The port of the interface that a leaf is of.

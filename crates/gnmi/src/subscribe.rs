@@ -11,9 +11,9 @@ use crate::proto::{
     Notification, Path, SubscribeRequest, SubscribeResponse, Subscription, SubscriptionList,
     SubscriptionMode, Update,
 };
-use crate::service::{Aside, now_ns};
+use crate::service::{Aside, check_models, now_ns};
 use crate::target::Target;
-use crate::tree::{Elem, Leaf, Value, leaves, matching};
+use crate::tree::{Elem, Leaf, Value, check_known, leaves, matching};
 use crate::value::Form;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -155,6 +155,7 @@ impl Live {
     fn of(prefix: Option<&Path>, wanted: &Subscription) -> Result<Vec<Live>, Status> {
         let path = wanted.path.clone().unwrap_or_default();
         let pattern = Pattern::read(prefix, &path)?;
+        check_known(&pattern)?;
         let mode = SubscriptionMode::try_from(wanted.mode)
             .map_err(|_| Status::invalid_argument("there is no such subscription mode"))?;
         let now = Instant::now();
@@ -257,15 +258,6 @@ fn compare(
     Ok(news)
 }
 
-/// Refuses paths without wildcards that mean nothing.
-fn check_found(subscriptions: &[Live], leaves: &[Leaf]) -> Result<(), Status> {
-    let is_there = |pattern: &Pattern| pattern.has_wildcards() || matching(leaves, pattern).next().is_some();
-    match subscriptions.iter().map(|live| &live.pattern).find(|pattern| !is_there(pattern)) {
-        None => Ok(()),
-        Some(pattern) => Err(Status::not_found(format!("there is nothing at {}", pattern.text()))),
-    }
-}
-
 impl<'a> Stream<'a> {
     fn new(
         (target, aside): (&'a dyn Target, &'a Aside),
@@ -273,6 +265,7 @@ impl<'a> Stream<'a> {
         list: &SubscriptionList,
         mode: Mode,
     ) -> Result<Stream<'a>, Status> {
+        check_models(&list.use_models)?;
         check_count(list.subscription.len())?;
         if list.subscription.len() > MAX_SUBSCRIPTIONS {
             return Err(Status::resource_exhausted(format!(
@@ -284,6 +277,9 @@ impl<'a> Stream<'a> {
             Form::Json => Form::Scalars,
             form => form,
         };
+        if list.subscription.is_empty() {
+            return Err(Status::invalid_argument("a subscription list has at least one subscription"));
+        }
         let mut subscriptions = Vec::new();
         for wanted in &list.subscription {
             let live = Live::of(list.prefix.as_ref(), wanted)?;
@@ -302,11 +298,7 @@ impl<'a> Stream<'a> {
     /// Tells all values, or only takes note of them.
     async fn tell_all(&mut self, tells: bool) -> Result<(), Status> {
         let told = if tells { Told::All } else { Told::Nothing };
-        self.look(move |subscriptions, leaves| {
-            check_found(subscriptions, leaves)?;
-            compare(subscriptions, leaves, |_| Some(told))
-        })
-        .await
+        self.look(move |subscriptions, leaves| compare(subscriptions, leaves, |_| Some(told))).await
     }
 
     /// Looks at the leaves as they are, and tells what has come of it.

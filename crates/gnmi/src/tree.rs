@@ -2,8 +2,9 @@
 
 use crate::path::Pattern;
 use crate::proto::{Path, PathElem};
-use crate::target::{Counters, Interface, Snapshot};
-use std::sync::Arc;
+use crate::target::{Counters, Interface, Kinds, Snapshot};
+use std::sync::{Arc, LazyLock};
+use tonic::Status;
 
 /// An element of a leaf's path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +69,22 @@ impl Leaf {
 /// The leaves that a pattern means, with the length of the node that each belongs to.
 pub(crate) fn matching<'l>(leaves: &'l [Leaf], pattern: &Pattern) -> impl Iterator<Item = (usize, &'l Leaf)> {
     leaves.iter().filter_map(|leaf| Some((pattern.node(&leaf.path)?, leaf)))
+}
+
+/// All leaves that there can be: those of a switch with an interface of which everything is known.
+static MODEL: LazyLock<Vec<Leaf>> = LazyLock::new(|| {
+    let kinds = Some(Kinds::default());
+    let counters = Counters { in_kinds: kinds, out_kinds: kinds, ..Counters::default() };
+    let interface = Interface { mac: Some([0; 6]), speed_mbps: Some(0), counters, ..Interface::default() };
+    leaves(&Snapshot { interfaces: vec![interface], ..Snapshot::default() })
+});
+
+/// Refuses a path that means nothing now and never will: one that is not implemented. What it names may not be there yet.
+pub(crate) fn check_known(pattern: &Pattern) -> Result<(), Status> {
+    match matching(&MODEL, &pattern.of_any_entry()).next() {
+        Some(_) => Ok(()),
+        None => Err(Status::unimplemented(format!("there is never anything at {}", pattern.text()))),
+    }
 }
 
 /// All leaves.

@@ -280,6 +280,64 @@ async fn ports_that_come_and_go() {
     assert_eq!(follower.update().await.len(), 1);
 }
 
+/// A subscription may be there before what it is about.
+#[tokio::test]
+async fn ports_that_are_not_there_yet_are_followed() {
+    let device = Device::start();
+    let mut client = client(&device).await;
+    let name = "/interfaces/interface[name=port7]/name";
+    let wanted = || vec![subscription(name, SubscriptionMode::OnChange)];
+    let mut once = Subscriber::new(&mut client, list(Mode::Once, wanted())).await;
+    assert!(once.synced().await.is_empty());
+    assert_eq!(once.next().await.unwrap(), None);
+    let mut follower = Subscriber::new(&mut client, list(Mode::Stream, wanted())).await;
+    assert!(follower.synced().await.is_empty());
+    let feed = device.server.as_ref().unwrap().feed();
+    tokio::task::spawn_blocking(move || feed.port_added(7)).await.unwrap();
+    assert_eq!(follower.update().await, [(name.to_owned(), string("port7"))].into());
+}
+
+#[tokio::test]
+async fn answers_to_set_have_the_paths_of_the_request() {
+    let device = Device::start();
+    let mut client = client(&device).await;
+    let prefix = || Some(Path { target: "leaf1".into(), ..path("/interfaces/interface[name=port1]") });
+    let value = |json: &[u8]| Some(TypedValue { value: Some(Value::JsonVal(json.to_vec())) });
+    let update =
+        |what: &str, json: &[u8]| Update { path: Some(path(what)), val: value(json), ..Update::default() };
+    let request = SetRequest {
+        prefix: prefix(),
+        delete: vec![path("/config/health-indicator")],
+        update: vec![update("/config/enabled", b"false")],
+        ..SetRequest::default()
+    };
+    let answer = client.set(request).await.unwrap().into_inner();
+    assert_eq!(answer.prefix, prefix());
+    let paths: Vec<_> = answer.response.into_iter().map(|result| result.path.unwrap()).collect();
+    assert_eq!(paths, [path("/config/health-indicator"), path("/config/enabled")]);
+
+    // What is not there can be deleted, and nothing is deleted by putting nothing in its place.
+    let delete = |what: &str| SetRequest { delete: vec![path(what)], ..SetRequest::default() };
+    for what in ["/interfaces/interface[name=nowhere]", "/interfaces/interface[name=nowhere]/config/*"] {
+        client.set(delete(what)).await.unwrap();
+    }
+    for (request, code) in [
+        (delete("/interfaces/interface[name=port1]/config/mtu"), Code::Unimplemented),
+        (delete("/interfaces/interface[name=port1]/state"), Code::InvalidArgument),
+        (
+            SetRequest {
+                replace: vec![update("/interfaces/interface[name=port1]", b"{}")],
+                ..SetRequest::default()
+            },
+            Code::InvalidArgument,
+        ),
+    ] {
+        assert_eq!(client.set(request).await.unwrap_err().code(), code);
+    }
+    let enabled = "/interfaces/interface[name=port1]/config/enabled";
+    assert_eq!(get_one(&mut client, enabled).await, Value::BoolVal(false));
+}
+
 #[tokio::test]
 async fn what_is_refused() {
     let device = Device::start();
@@ -291,7 +349,9 @@ async fn what_is_refused() {
     };
     for (request, code) in [
         (request("/interfaces/interface[name=nowhere]/state", Encoding::Proto), Code::NotFound),
-        (request("/qos", Encoding::Json), Code::NotFound),
+        (request("/qos", Encoding::Json), Code::Unimplemented),
+        (request("/interfaces/interface/state/mtu", Encoding::Json), Code::Unimplemented),
+        (request("/.../mtu", Encoding::Json), Code::Unimplemented),
         (request("/", Encoding::Ascii), Code::Unimplemented),
         (GetRequest { path: vec![Path::default(); 257], ..GetRequest::default() }, Code::ResourceExhausted),
         (GetRequest { r#type: 9, ..GetRequest::default() }, Code::InvalidArgument),
@@ -330,7 +390,13 @@ async fn what_is_refused() {
     let many = vec![subscription("/", SubscriptionMode::OnChange); 65];
     assert_eq!(ends(list(Mode::Stream, many)).await, Code::ResourceExhausted);
     let nowhere = vec![subscription("/nowhere", SubscriptionMode::OnChange)];
-    assert_eq!(ends(list(Mode::Once, nowhere)).await, Code::NotFound);
+    assert_eq!(ends(list(Mode::Once, nowhere)).await, Code::Unimplemented);
+    assert_eq!(ends(list(Mode::Stream, vec![])).await, Code::InvalidArgument);
+    let models = SubscriptionList {
+        use_models: vec![ModelData { name: "openconfig-bgp".into(), ..ModelData::default() }],
+        ..list(Mode::Once, vec![subscription("/", SubscriptionMode::Sample)])
+    };
+    assert_eq!(ends(models).await, Code::Unimplemented);
     let bytes = SubscriptionList { encoding: Encoding::Bytes as i32, ..list(Mode::Once, vec![]) };
     assert_eq!(ends(bytes).await, Code::Unimplemented);
     // There are only so many streams.
