@@ -58,6 +58,11 @@ pub(crate) fn refuse(
     to.flush()
 }
 
+/// Why the arguments of a call are none. Its message was read whole, so the connection goes on with the next one.
+pub(crate) fn unreadable(error: &thrift::Error) -> ApplicationError {
+    ApplicationError::new(ApplicationErrorKind::ProtocolError, error.to_string())
+}
+
 /// The server's side of a service: `answer`, which calls the method of the same name of the [`Device`].
 ///
 /// [`Device`]: crate::device::Device
@@ -83,7 +88,7 @@ macro_rules! answers {
             match method {
                 $(stringify!($method) => {
                     $(let mut $arg = <$ty>::default();)*
-                    ::millrace_thrift_api::wire::read_fields(from, |id, ty, from| {
+                    let read = ::millrace_thrift_api::wire::read_fields(from, |id, ty, from| {
                         match id {
                             $($id if ty == <$ty as ::millrace_thrift_api::wire::Wire>::TYPE => {
                                 $arg = ::millrace_thrift_api::wire::Wire::read(from)?;
@@ -91,8 +96,11 @@ macro_rules! answers {
                             })*
                             _ => Ok(false),
                         }
-                    })?;
-                    from.read_message_end()?;
+                    });
+                    if let Err(error) = read.and_then(|()| from.read_message_end()) {
+                        $crate::answer::refuse(to, call, &$crate::answer::unreadable(&error))?;
+                        return Ok(true);
+                    }
                     let result = device.$method($($arg),*);
                     device.record(method, &result);
                     $crate::answer::reply::<$result, $crate::answer::answers!(@error $($error)?)>(to, call, result)?;

@@ -60,8 +60,9 @@ scalar! {
 impl Wire for String {
     const TYPE: TType = TType::String;
 
+    /// What is no text has a mark in place of each part that is none: then it names nothing.
     fn read(from: &mut dyn TInputProtocol) -> thrift::Result<String> {
-        from.read_string()
+        Ok(String::from_utf8_lossy(&from.read_bytes()?).into_owned())
     }
 
     fn write(&self, to: &mut dyn TOutputProtocol) -> thrift::Result<()> {
@@ -114,7 +115,7 @@ impl Wire for Vec<(String, String)> {
         expect::<String>(map.value_type.unwrap_or(TType::String), map.size)?;
         let mut read = Vec::new();
         for _ in 0..map.size {
-            read.push((from.read_string()?, from.read_string()?));
+            read.push((String::read(from)?, String::read(from)?));
         }
         from.read_map_end()?;
         Ok(read)
@@ -249,10 +250,11 @@ macro_rules! structures {
     )*};
 }
 
-/// Enumerations, with their names in bmv2's interface.
+/// Enumerations, with their names in bmv2's interface. `else` is for what any other number is.
 macro_rules! enumerations {
     ($($(#[$meta:meta])* $name:ident { $first:ident = $first_value:literal $first_text:literal
-        $(, $variant:ident = $value:literal $text:literal)* $(,)? })*) => {$(
+        $(, $variant:ident = $value:literal $text:literal)* $(,)?
+        $(; else $other:ident = $other_value:literal $other_text:literal)? })*) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         #[allow(missing_docs, reason = "named as in bmv2's interface")]
@@ -260,6 +262,7 @@ macro_rules! enumerations {
             #[default]
             $first = $first_value,
             $($variant = $value,)*
+            $($other = $other_value,)?
         }
 
         impl $name {
@@ -268,6 +271,7 @@ macro_rules! enumerations {
                 match self {
                     $name::$first => $first_text,
                     $($name::$variant => $text,)*
+                    $($name::$other => $other_text,)?
                 }
             }
         }
@@ -276,10 +280,13 @@ macro_rules! enumerations {
             const TYPE: ::thrift::protocol::TType = ::thrift::protocol::TType::I32;
 
             fn read(from: &mut dyn ::thrift::protocol::TInputProtocol) -> ::thrift::Result<$name> {
+                let others: &[$name] = &[$($name::$other)?];
                 match from.read_i32()? {
                     $first_value => Ok($name::$first),
                     $($value => Ok($name::$variant),)*
-                    other => Err($crate::wire::unexpected(format_args!("{} {other}", stringify!($name)))),
+                    number => others.first().copied().ok_or_else(|| {
+                        $crate::wire::unexpected(format_args!("{} {number}", stringify!($name)))
+                    }),
                 }
             }
 

@@ -39,6 +39,7 @@ impl Device {
             ResourceType::Meter => bmv2::Resource::Meter,
             ResourceType::Register => bmv2::Resource::Register,
             ResourceType::LearningList => bmv2::Resource::Digest,
+            ResourceType::Unknown => return Err(IdCode::InvalidType.into()),
         };
         let id = bmv2::id(&loaded.program, kind, &name).and_then(|id| i32::try_from(id).ok());
         Ok(id.ok_or(IdCode::InvalidName)?)

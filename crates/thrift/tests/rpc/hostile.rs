@@ -58,6 +58,41 @@ fn sizes_that_are_only_claimed_end_the_connection() {
     is_well(&device);
 }
 
+/// A message that is whole is answered, whatever its arguments are, and the connection goes on.
+#[test]
+fn arguments_that_nobody_knows_are_answered() {
+    let device = Device::start();
+    let text = |id: u8, text: &[u8]| [&[11, 0, id, 0, 0, 0, text.len() as u8], text].concat();
+    let number = |id: u8, number: i32| [&[8, 0, id][..], &number.to_be_bytes()].concat();
+    let next = call("standard:bm_mt_get_num_entries");
+    // The code of an exception, in the only field of the only field of a result.
+    let exception = |code: i32| [&[12, 0, 1][..], &number(1, code), &[0, 0]].concat();
+    let no_resource = [text(3, b"In.route"), vec![0]].concat();
+    // A field of a key that matches in a way that there is not.
+    let key = [&[15, 0, 3, 12, 0, 0, 0, 1][..], &number(1, 9), &[0]].concat();
+    for (name, arguments, answer) in [
+        ("standard:bm_get_id_from_name", [number(2, 6), no_resource.clone()].concat(), exception(0)),
+        ("standard:bm_get_id_from_name", [number(2, -1), no_resource].concat(), exception(0)),
+        ("standard:bm_mt_get_entry_from_key", [text(2, b"In.route"), key, vec![0]].concat(), exception(18)),
+        // A name that is no text.
+        ("standard:bm_mt_get_num_entries", [text(2, b"In.\xff"), vec![0]].concat(), exception(7)),
+    ] {
+        let after = [&next[..], &text(2, b"In.next"), &[0]].concat();
+        let answers = say(&device, &[&call(name), &arguments[..], &after].concat());
+        let holds = |wanted: &[u8]| answers.windows(wanted.len()).any(|part| part == wanted);
+        assert!(holds(&answer), "{name}: {answers:?}");
+        assert!(answers.ends_with(&[10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), "{name}: {answers:?}");
+    }
+    // Texts where structures belong.
+    let texts = [&[15, 0, 3, 11, 0, 0, 0, 1, 0, 0, 0, 0][..], &[0]].concat();
+    let after = [&next[..], &text(2, b"In.next"), &[0]].concat();
+    let answers = say(&device, &[&call("standard:bm_mt_get_entry_from_key"), &texts[..], &after].concat());
+    // An exception of the protocol itself (3), and then an answer (2).
+    assert_eq!(answers[..4], [0x80, 1, 0, 3]);
+    assert!(answers.ends_with(&[10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), "{answers:?}");
+    is_well(&device);
+}
+
 #[test]
 fn deep_nesting_ends_the_connection() {
     let device = Device::start();

@@ -5,7 +5,7 @@ use crate::wire::{enumerations, structures};
 enumerations! {
     /// How a field of a key matches.
     MatchType {
-        Exact = 0 "EXACT", Lpm = 1 "LPM", Ternary = 2 "TERNARY", Valid = 3 "VALID", Range = 4 "RANGE",
+        Exact = 0 "EXACT", Lpm = 1 "LPM", Ternary = 2 "TERNARY", Valid = 3 "VALID", Range = 4 "RANGE"; else Unknown = -1 "UNKNOWN"
     }
 
     /// What an entry holds.
@@ -101,7 +101,7 @@ enumerations! {
         Counter = 2 "COUNTER",
         Meter = 3 "METER",
         Register = 4 "REGISTER",
-        LearningList = 5 "LEARNING_LIST",
+        LearningList = 5 "LEARNING_LIST"; else Unknown = -1 "UNKNOWN"
     }
 
     /// Why something has no id.
