@@ -17,18 +17,29 @@ pub(crate) struct Replicator {
     revision: u64,
     /// Room for the copies of a packet.
     copies: Vec<Replica>,
+    /// Whether those of the switch that it takes over from go on in place of these.
+    gives_way: bool,
 }
 
 impl Replicator {
     /// The same groups and sessions for one more worker.
     pub(crate) fn share(&self) -> Replicator {
-        Replicator { groups: self.groups.apart(), ..Replicator::default() }
+        Replicator { groups: self.groups.apart(), gives_way: self.gives_way, ..Replicator::default() }
     }
 
     /// From now on groups and sessions are charged to that account, also where it is more than that may have.
     pub(crate) fn charge_to(&mut self, account: &Arc<Account>) {
         self.groups.charge_to(account);
         self.account = Some(Arc::clone(account));
+    }
+
+    /// When its switch takes over, groups and sessions that there are then go on in place of these.
+    pub(crate) fn give_way(&mut self) {
+        self.gives_way = true;
+    }
+
+    pub(crate) fn gives_way(&self) -> bool {
+        self.gives_way
     }
 
     pub(crate) fn is_charged(&self) -> bool {

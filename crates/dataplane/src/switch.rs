@@ -286,16 +286,31 @@ impl Switch {
     }
 
     /// Goes on with the program and the objects of another switch, and gives back what ran until now. Ports, clock, queue
-    /// settings and counters stay. Packets that wait in queues leave at once, as the program until now has it; what that
-    /// program said in digests and log lines and nobody has taken yet is lost.
+    /// settings and counters stay, and groups and sessions if the other switch keeps them ([`Switch::keep_groups`]). Packets
+    /// that wait in queues leave at once, as the program until now has it; what that program said in digests and log lines and
+    /// nobody has taken yet is lost.
     ///
     /// Quotas stay too, and are not looked at: [`Request::TakeOver`] refuses a switch that holds more than they allow.
     pub fn take_over(&mut self, mut next: Switch) -> Switch {
         self.run_empty();
         self.exchange(&mut next);
-        std::mem::swap(&mut self.replicator, &mut next.replicator);
+        match next.replicator.gives_way() {
+            // Whoever has a copy of them looks again.
+            true => _ = self.replicator.groups_mut(),
+            false => std::mem::swap(&mut self.replicator, &mut next.replicator),
+        }
         self.charge_replicators(&mut next);
         next
+    }
+
+    /// Multicast groups and clone sessions of the switch that this one takes over from are to go on, in place of its own.
+    pub fn keep_groups(&mut self) {
+        self.replicator.give_way();
+    }
+
+    /// Whether they are to ([`Switch::keep_groups`]).
+    pub fn keeps_groups(&self) -> bool {
+        self.replicator.gives_way()
     }
 
     /// Whether quotas have room for what the next switch holds.

@@ -211,6 +211,14 @@ impl Target {
     }
 
     /// The program's tables, which any thread may read and write while it runs.
+    /// Whether multicast groups and clone sessions go on when it takes over.
+    pub(crate) fn keeps_groups(&self) -> bool {
+        match self {
+            Target::Running(..) => false,
+            Target::Waiting(switch) => switch.lock().unwrap_or_else(PoisonError::into_inner).keeps_groups(),
+        }
+    }
+
     pub(crate) async fn tables(&self) -> Result<TablesHandle, Status> {
         match self {
             Target::Running(control, running) => Ok(looked(control, running).await?.tables.clone()),

@@ -134,8 +134,13 @@ async fn commit(
 ) -> Result<Option<Report>, Status> {
     let report = match (&forwarding.active, keep) {
         (Some(active), Kept::Objects(keep)) => Some(reconcile(&device.control, active, loaded, keep).await?),
-        _ => {
+        (active, _) => {
+            let kept = active.as_ref().filter(|_| loaded.target.keeps_groups());
+            let kept = kept.map(|active| (active.shadow.multicast.clone(), active.shadow.clones.clone()));
             loaded.start(&device.control).await?;
+            if let Some(kept) = kept {
+                (loaded.shadow.multicast, loaded.shadow.clones) = kept;
+            }
             None
         }
     };

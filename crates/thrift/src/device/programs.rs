@@ -1,5 +1,6 @@
 //! Calls that bring another program. As in bmv2, one that is loaded takes all that clients write until it takes over, and
-//! starts with that alone; [`Device::swap_program`] is for one that goes on with what there is.
+//! starts with that alone, and with the multicast groups and clone sessions that there are; [`Device::swap_program`] is for one that
+//! goes on with what there is.
 
 use super::Device;
 use super::loaded::{Loaded, Running};
@@ -74,7 +75,8 @@ impl Device {
     pub(crate) fn bm_swap_configs(&self) -> Done {
         // Whoever writes meanwhile waits, and writes to the program that runs then.
         let mut waiting = self.waiting();
-        let Waiting { candidate, loaded } = waiting.take().ok_or(SwapCode::NotOngoing)?;
+        let Waiting { mut candidate, loaded } = waiting.take().ok_or(SwapCode::NotOngoing)?;
+        candidate.switch.keep_groups();
         self.programs.start(candidate, None).map_err(refused)?;
         // Handles of its entries stay.
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(loaded);

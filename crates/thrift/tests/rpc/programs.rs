@@ -51,7 +51,12 @@ fn a_loaded_program_takes_what_is_written_and_starts_with_it() {
     let groups = device.control.ask(Request::Replication).unwrap();
     assert_eq!(groups.groups().count(), 1, "groups belong to no program");
 
+    client.mirroring_session_add(7, MirroringSession { port: Some(2), mgid: None }).unwrap();
+
     client.bm_swap_configs().unwrap();
+    let groups = device.control.ask(Request::Replication).unwrap();
+    assert_eq!(groups.groups().map(|(id, _)| id).collect::<Vec<_>>(), [5], "also of one that takes over");
+    assert_eq!(other.mirroring_session_get(7).unwrap().port, Some(2));
     assert_eq!(other.bm_mt_get_num_entries(route()).unwrap(), 1);
     assert_eq!(other.bm_register_read("In.last".into(), 2).unwrap(), 77);
     assert_eq!(refused(client.bm_mt_delete_entry(route(), 0)).code, TableCode::InvalidHandle);
