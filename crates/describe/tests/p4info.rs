@@ -135,7 +135,7 @@ fn nested_controls_and_stateful_objects() {
         @name("two") Sub(16) other;
         direct_counter(CounterType.bytes) dc;
         direct_meter<bit<8>>(MeterType.packets) dm;
-        meter(3, MeterType.bytes) met;
+        @single_rate_two_color meter(3, MeterType.bytes) met;
         register<bit<48>>(10) reg;
         @max_group_size(16) action_selector(HashAlgorithm.crc16, 100, 14) sel;
         action n(Index_t i) { dm.read(m.a); }
@@ -160,6 +160,8 @@ fn nested_controls_and_stateful_objects() {
         (meter_spec::Unit::Packets, of(&t.preamble).id)
     );
     assert_eq!((info.meters[0].spec.unwrap().unit(), info.meters[0].size), (meter_spec::Unit::Bytes, 3));
+    let types = [info.meters[0].spec, meter.spec].map(|spec| spec.unwrap().r#type());
+    assert_eq!(types, [meter_spec::Type::SingleRateTwoColor, meter_spec::Type::TwoRateThreeColor]);
     let profile = &info.action_profiles[0];
     assert_eq!(info.tables[3].implementation_id, of(&profile.preamble).id);
     assert_eq!((profile.with_selector, profile.size, profile.max_group_size), (true, 100, 16));
@@ -241,7 +243,7 @@ fn instances_made_in_place_have_the_annotations_of_their_property() {
         table t {
             key = { hdr.h.ttl: exact; hdr.h.kind: selector; }
             actions = { a; }
-            @name("shared") @max_group_size(200) @selector_size_semantics("sum_of_weights")
+            @name("shared") @max_group_size(200) @selector_size_semantics("sum_of_weights") @weights_disallowed
             implementation = action_selector(HashAlgorithm.crc16, 32w64, 32w14);
         }
         @name("renamed") table u {
@@ -257,7 +259,9 @@ fn instances_made_in_place_have_the_annotations_of_their_property() {
     assert_eq!((shared.max_group_size, shared.size), (200, 64));
     let weights = SelectorSizeSemantics::SumOfWeights(SumOfWeights {});
     assert_eq!(shared.selector_size_semantics, Some(weights));
-    assert!(of(&shared.preamble).annotations.is_empty());
+    // What p4c has no field for it shows as an annotation.
+    assert_eq!(of(&shared.preamble).annotations, ["@weights_disallowed"]);
+    assert_eq!([true, false], [0, 1].map(|at| info.action_profiles[at].weights_disallowed));
     let implementations: Vec<_> = info.tables.iter().map(|t| t.implementation_id).collect();
     assert_eq!(implementations, [of(&shared.preamble).id, of(&info.action_profiles[1].preamble).id]);
 }

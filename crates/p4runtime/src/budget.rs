@@ -31,10 +31,10 @@ pub const ALLOWANCE: usize = 256 << 10;
 pub const RESERVED_FOR_PRIMARIES: usize = 128 << 20;
 /// Largest message of a client, in bytes: a program's text with its P4Info, or a batch.
 pub const MAX_MESSAGE: usize = 32 << 20;
-/// Largest message on a stream, in bytes.
-pub const MAX_STREAM_MESSAGE: usize = 256 << 10;
+/// Largest message on a stream, in bytes: no server has less (specification, "gRPC Server Maximum Receive Message Size").
+pub const MAX_STREAM_MESSAGE: usize = 4 << 20;
 /// Largest other message, in bytes, as a request to read.
-pub const MAX_REQUEST: usize = 1 << 20;
+pub const MAX_REQUEST: usize = 4 << 20;
 /// A message that has begun is there after so long.
 pub const MESSAGE_TIME: Duration = Duration::from_secs(30);
 
@@ -292,7 +292,8 @@ impl Incoming {
     }
 
     fn too_long(&self) -> Status {
-        Status::out_of_range(format!("a message of this call has at most {} bytes", self.kind.limit))
+        // What gRPC's own servers answer.
+        Status::resource_exhausted(format!("a message of this call has at most {} bytes", self.kind.limit))
     }
 
     /// The whole messages that may be given on.
@@ -405,8 +406,6 @@ impl http_body::Body for Outgoing {
 mod tests {
     use super::*;
 
-    const MIB: usize = 1 << 20;
-
     #[test]
     fn a_connection_may_have_what_is_free_and_a_primary_more() {
         let budget = Budget::new(&Arc::new(Peers::new()));
@@ -488,9 +487,16 @@ mod tests {
         assert!(body.buffer.capacity() < 1024);
         let mut longest = incoming(&budget, "/p4.v1.P4Runtime/Write");
         let status = longest.take(Bytes::from_static(&[0, 2, 0, 0, 1])).unwrap_err();
-        assert_eq!(status.code(), tonic::Code::OutOfRange);
-        let mut stream = incoming(&budget, "/p4.v1.P4Runtime/StreamChannel");
-        assert!(stream.take(Bytes::from_static(&[0, 0, 4, 0, 1])).is_err(), "less on a stream");
+        assert_eq!(status.code(), tonic::Code::ResourceExhausted);
+        for other in ["StreamChannel", "Read"] {
+            let mut body = incoming(&budget, &format!("/p4.v1.P4Runtime/{other}"));
+            assert!(body.take(Bytes::from_static(&[0, 0, 0x40, 0, 0])).is_ok(), "{other}: as gRPC has it");
+            let mut body = incoming(&budget, &format!("/p4.v1.P4Runtime/{other}"));
+            assert!(
+                body.take(Bytes::from_static(&[0, 0, 0x40, 0, 1])).is_err(),
+                "{other}: less than a batch"
+            );
+        }
     }
 
     #[test]
@@ -526,8 +532,8 @@ mod tests {
         cut.buffer = message(9)[..8].to_vec();
         assert!(matches!(Pin::new(&mut cut).poll_frame(&mut cx), Poll::Ready(Some(Err(_)))));
         let mut twice = incoming(&budget, "/p4.v1.P4Runtime/Read");
-        let whole = Bytes::from(message(MIB));
+        let whole = Bytes::from(message(MAX_REQUEST));
         assert!(twice.take(whole.slice(..10)).is_ok() && twice.take(whole.slice(10..)).is_ok());
-        assert!(twice.take(message(MIB).into()).is_err(), "more than one message can have");
+        assert!(twice.take(message(MAX_REQUEST).into()).is_err(), "more than one message can have");
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::data::Shape;
 use crate::refusal::Refusal;
-use crate::translation::{Codec, Texts};
+use crate::translation::{Codec, NewText, Numbers, Texts};
 use millrace_chassis::Pipeline;
 use millrace_p4runtime_api::config::action_profile::SelectorSizeSemantics;
-use millrace_p4runtime_api::config::{P4NamedType, Preamble};
+use millrace_p4runtime_api::config::meter_spec::Type as MeterType;
+use millrace_p4runtime_api::config::{MeterSpec, P4Info, P4NamedType, Preamble};
 use millrace_pipeline::{
     ActionScope, CounterId, DigestId, MatchKind, MeterId, ProfileId, Program, RegisterId, TableId, Unit,
     ValueSetId,
@@ -23,7 +24,7 @@ pub(crate) struct Catalog {
     pub(crate) actions: HashMap<u32, ActionInfo>,
     pub(crate) profiles: Objects<ProfileInfo>,
     pub(crate) counters: Objects<Cells<CounterId>>,
-    pub(crate) meters: Objects<Cells<MeterId>>,
+    pub(crate) meters: Objects<MeterInfo>,
     pub(crate) registers: Objects<RegisterInfo>,
     pub(crate) value_sets: Objects<ValueSetInfo>,
     pub(crate) digests: Objects<DigestInfo>,
@@ -56,6 +57,10 @@ impl<T> Objects<T> {
         })
     }
 
+    fn get_mut(&mut self, id: u32) -> Option<&mut T> {
+        self.list.get_mut(*self.places.get(&id)?).map(|(_, object)| object)
+    }
+
     /// The objects that a read with this id means: all for 0.
     pub(crate) fn select(&self, id: u32) -> Result<Vec<(u32, &T)>, Refusal> {
         match id {
@@ -82,7 +87,8 @@ pub(crate) struct TableInfo {
     pub(crate) action_ids: Vec<u32>,
     pub(crate) profile: Option<ProfileId>,
     pub(crate) has_counter: bool,
-    pub(crate) has_meter: bool,
+    /// What its direct meter is, if it has one.
+    pub(crate) meter: Option<MeterType>,
     pub(crate) idle_timeout: bool,
     pub(crate) is_const: bool,
     /// The role that it belongs to (`@p4runtime_role`); none: every role's.
@@ -118,6 +124,8 @@ pub(crate) struct ProfileInfo {
     pub(crate) with_selector: bool,
     pub(crate) max_group_size: u32,
     pub(crate) semantics: Option<SelectorSizeSemantics>,
+    /// Whether members have no weights: all are chosen alike.
+    pub(crate) weights_disallowed: bool,
     /// Ids of the actions that members may have, with those of the program.
     pub(crate) actions: HashMap<u32, millrace_pipeline::ActionId>,
 }
@@ -126,6 +134,13 @@ pub(crate) struct ProfileInfo {
 pub(crate) struct Cells<T> {
     pub(crate) object: T,
     pub(crate) size: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct MeterInfo {
+    pub(crate) object: MeterId,
+    pub(crate) size: u64,
+    pub(crate) of_type: MeterType,
 }
 
 #[derive(Debug)]
@@ -203,7 +218,11 @@ impl Catalog {
                     action_ids: made.actions.iter().map(|listed| id_of(listed.action)).collect(),
                     profile: made.profile,
                     has_counter: made.direct_counter.is_some(),
-                    has_meter: made.direct_meter.as_ref().is_some_and(|meter| meter.unit != Unit::Account),
+                    meter: made
+                        .direct_meter
+                        .as_ref()
+                        .filter(|meter| meter.unit != Unit::Account)
+                        .map(|_| direct_meter_type(info, id)),
                     idle_timeout: made.idle_timeout,
                     is_const: made.const_entries,
                     role: table.preamble.as_ref().and_then(|preamble| role_of(&preamble.annotations)),
@@ -224,6 +243,7 @@ impl Catalog {
                     with_selector: profile.with_selector,
                     max_group_size: u32::try_from(profile.max_group_size).unwrap_or(0),
                     semantics: profile.selector_size_semantics,
+                    weights_disallowed: profile.weights_disallowed,
                     actions: actions.collect(),
                 },
             ))
@@ -236,7 +256,7 @@ impl Catalog {
         let meters = info.meters.iter().filter_map(|meter| {
             let (id, name) = named(&meter.preamble);
             let (object, made) = program.meters.iter().find(|(_, made)| made.name == name)?;
-            Some((id, Cells { object, size: made.size }))
+            Some((id, MeterInfo { object, size: made.size, of_type: meter_type(meter.spec.as_ref()) }))
         });
         let registers = info.registers.iter().filter_map(|register| {
             let (id, name) = named(&register.preamble);
@@ -301,9 +321,67 @@ impl Catalog {
         }
     }
 
+    /// Goes by the description of a controller, where it may say otherwise: whether members have weights, and what meters
+    /// are.
+    pub(crate) fn go_by(&mut self, given: &P4Info) {
+        for meter in &given.meters {
+            if let Some(own) = self.meters.get_mut(named(&meter.preamble).0) {
+                own.of_type = meter_type(meter.spec.as_ref());
+            }
+        }
+        for meter in &given.direct_meters {
+            if let Some(own) =
+                self.tables.get_mut(meter.direct_table_id).and_then(|table| table.meter.as_mut())
+            {
+                *own = meter_type(meter.spec.as_ref());
+            }
+        }
+        for profile in &given.action_profiles {
+            if let Some(own) = self.profiles.get_mut(named(&profile.preamble).0) {
+                own.weights_disallowed = profile.weights_disallowed;
+            }
+        }
+    }
+
     /// A value as the controller writes it.
-    pub(crate) fn read(&self, codec: &Codec, bytes: &[u8]) -> Result<millrace_pipeline::Bits, Refusal> {
-        codec.read(bytes, &self.texts)
+    pub(crate) fn read(
+        &self,
+        codec: &Codec,
+        bytes: &[u8],
+        new_text: NewText,
+    ) -> Result<millrace_pipeline::Bits, Refusal> {
+        codec.read(bytes, &self.texts, new_text)
+    }
+
+    /// Goes on with the texts of the program before, whose entries go on too.
+    pub(crate) fn take_texts(&self, before: &Catalog) {
+        let before = before.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        for codec in self.codecs() {
+            if let Some(name) = codec.text_of() {
+                texts.take(name, codec.width, &before);
+            }
+        }
+    }
+
+    /// How many texts have found no number until now; none where no value is a text.
+    pub(crate) fn refused_texts(&self) -> Option<u64> {
+        self.codecs()
+            .any(Codec::is_text)
+            .then(|| self.texts.lock().unwrap_or_else(PoisonError::into_inner).refused())
+    }
+
+    /// Forgets the texts of numbers that nothing has.
+    pub(crate) fn keep_texts(&self, held: &Numbers) {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner).keep(held);
+    }
+
+    /// How all values look that a controller may write.
+    fn codecs(&self) -> impl Iterator<Item = &Codec> {
+        let fields = self.tables.iter().flat_map(|(_, table)| &table.fields);
+        let fields = fields.chain(self.value_sets.iter().flat_map(|(_, set)| &set.fields));
+        let params = self.actions.values().flat_map(|action| &action.params);
+        fields.map(|field| &field.codec).chain(params.map(|param| &param.codec))
     }
 
     /// A value as the controller reads it.
@@ -325,6 +403,16 @@ impl Catalog {
 /// The id and the name of an object; 0 and nothing for one that has none.
 fn named(preamble: &Option<Preamble>) -> (u32, &str) {
     preamble.as_ref().map_or((0, ""), |preamble| (preamble.id, &preamble.name))
+}
+
+fn meter_type(spec: Option<&MeterSpec>) -> MeterType {
+    spec.map_or(MeterType::TwoRateThreeColor, MeterSpec::r#type)
+}
+
+/// What the direct meter of a table is.
+fn direct_meter_type(info: &P4Info, table: u32) -> MeterType {
+    let meter = info.direct_meters.iter().find(|meter| meter.direct_table_id == table);
+    meter_type(meter.and_then(|meter| meter.spec.as_ref()))
 }
 
 /// The name in `@p4runtime_role("name")`.

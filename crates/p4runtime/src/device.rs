@@ -19,8 +19,8 @@ use millrace_chassis::{Making, Turns};
 use millrace_dataplane::{Control, DigestMessage, PortId};
 use millrace_p4runtime_api::election::number;
 use millrace_p4runtime_api::v1::{
-    DigestListAck, DigestListAckError, MasterArbitrationUpdate, PacketOut, PacketOutError, StreamError,
-    StreamOtherError, stream_error, stream_message_response,
+    DigestListAck, DigestListAckError, MasterArbitrationUpdate, PacketOut, PacketOutError, StreamOtherError,
+    stream_error, stream_message_response,
 };
 use millrace_pipeline::{DigestId, Program};
 use std::collections::HashMap;
@@ -36,6 +36,9 @@ use tracing::{debug, info};
 const HANDOVER: Duration = Duration::from_millis(200);
 /// Between two looks whether it has ended.
 const PAUSE: Duration = Duration::from_millis(2);
+
+/// Most bytes of a packet that goes back to its client with what was wrong with it.
+const MAX_ECHO: usize = 256 << 10;
 
 /// What the device hears of, in order.
 #[derive(Debug)]
@@ -249,13 +252,7 @@ impl Device {
 
     /// Tells a client what was wrong with a message of its stream.
     pub(crate) fn report(&self, client: ClientId, refusal: Refusal, details: stream_error::Details) {
-        let error = StreamError {
-            canonical_code: refusal.code as i32,
-            message: refusal.message,
-            details: Some(details),
-            ..StreamError::default()
-        };
-        self.streams().send(client, stream_message_response::Update::Error(error));
+        self.streams().send(client, refusal.of_stream(details));
     }
 
     /// A program runs in place of another.
@@ -280,7 +277,8 @@ impl Device {
     }
 
     pub(crate) fn refuse_packet(&self, client: ClientId, packet: PacketOut, refusal: Refusal) {
-        let details = PacketOutError { packet_out: Some(packet) };
+        let packet_out = (packet.payload.len() <= MAX_ECHO).then_some(packet);
+        let details = PacketOutError { packet_out };
         self.report(client, refusal, stream_error::Details::PacketOut(details));
     }
 

@@ -167,8 +167,9 @@ impl Loaded {
         switch: Switch,
     ) -> Loaded {
         let shadow = Shadow::default();
-        let catalog = Catalog::new(&pipeline, switch.state());
+        let mut catalog = Catalog::new(&pipeline, switch.state());
         if let Some(given) = given {
+            catalog.go_by(&given);
             pipeline.p4info = given;
         }
         let config = ForwardingPipelineConfig {
@@ -210,7 +211,6 @@ impl Target {
         Target::Waiting(Box::new(Mutex::new(switch)))
     }
 
-    /// The program's tables, which any thread may read and write while it runs.
     /// Whether multicast groups and clone sessions go on when it takes over.
     pub(crate) fn keeps_groups(&self) -> bool {
         match self {
@@ -219,6 +219,7 @@ impl Target {
         }
     }
 
+    /// The program's tables, which any thread may read and write while it runs.
     pub(crate) async fn tables(&self) -> Result<TablesHandle, Status> {
         match self {
             Target::Running(control, running) => Ok(looked(control, running).await?.tables.clone()),

@@ -2,6 +2,7 @@
 
 use crate::catalog::{Catalog, HeaderField};
 use crate::refusal::Refusal;
+use crate::translation::NewText;
 use millrace_p4runtime_api::v1::{PacketIn, PacketMetadata, PacketOut};
 use millrace_pipeline::Bits;
 use prost::bytes::Bytes;
@@ -18,7 +19,7 @@ pub(crate) fn frame(catalog: &Catalog, packet: &PacketOut) -> Result<Vec<u8>, Re
     for field in fields {
         let mut given = packet.metadata.iter().filter(|given| given.metadata_id == field.id);
         let value = match (given.next(), given.next()) {
-            (Some(given), None) => catalog.read(&field.codec, &given.value),
+            (Some(given), None) => catalog.read(&field.codec, &given.value, NewText::Unknown),
             (None, _) => Err(Refusal::invalid("it is missing")),
             (Some(_), Some(_)) => Err(Refusal::invalid("it is given twice")),
         };

@@ -42,6 +42,7 @@ pub(crate) async fn reconcile(
         shadow
     };
     next.shadow = shadow;
+    next.catalog.take_texts(&active.catalog);
     // Large tables take a while to be freed.
     drop(tokio::task::spawn_blocking(move || drop(swapped)));
     Ok(report)

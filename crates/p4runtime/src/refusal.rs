@@ -2,6 +2,7 @@
 
 use millrace_chassis::{ProgramError, Why};
 use millrace_dataplane::{ObjectError, ReplicationError};
+use millrace_p4runtime_api::v1::{StreamError, stream_error, stream_message_response};
 use millrace_state::{ProfileError, TableError, WriteError};
 use tonic::{Code, Status};
 
@@ -48,6 +49,18 @@ impl Refusal {
     /// The same, with words in front that say of what.
     pub(crate) fn of(self, what: impl std::fmt::Display) -> Refusal {
         Refusal { code: self.code, message: format!("{what}: {}", self.message) }
+    }
+}
+
+impl Refusal {
+    /// It as the message of a stream.
+    pub(crate) fn of_stream(self, details: stream_error::Details) -> stream_message_response::Update {
+        stream_message_response::Update::Error(StreamError {
+            canonical_code: self.code as i32,
+            message: self.message,
+            details: Some(details),
+            ..StreamError::default()
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! One stream, from its first message to its end. The first message says which device it is for, and so it stays.
+//! One stream, from its first message to its end. The first arbitration says which device it is for, and so it stays.
 
 use crate::arbitration::ClientId;
 use crate::device::Device;
@@ -8,8 +8,11 @@ use crate::peers::OpenStream;
 use crate::read::STALL;
 use crate::refusal::Refusal;
 use millrace_access::Right;
+use millrace_p4runtime_api::v1::stream_error::Details;
 use millrace_p4runtime_api::v1::stream_message_request::Update;
-use millrace_p4runtime_api::v1::{MasterArbitrationUpdate, StreamMessageRequest};
+use millrace_p4runtime_api::v1::{
+    DigestListAckError, MasterArbitrationUpdate, PacketOutError, StreamMessageRequest, StreamOtherError,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tonic::{Status, Streaming};
@@ -32,7 +35,7 @@ pub(crate) async fn session(
             () = session.line.answers.closed() => break None,
             status = session.line.end.told() => break Some(status),
             () = &mut silence, if session.joined.is_none() => break Some(Status::deadline_exceeded(format!(
-                "the first message of a stream comes within {} seconds", ARBITRATION_TIME.as_secs()
+                "the first arbitration of a stream comes within {} seconds", ARBITRATION_TIME.as_secs()
             ))),
         };
         match message {
@@ -51,6 +54,18 @@ pub(crate) async fn session(
     drop(place);
     if let Some(status) = last {
         let _ = tokio::time::timeout(STALL, session.line.answers.send(Err(status))).await;
+    }
+}
+
+/// What an error about a message names.
+fn details(update: Update) -> Option<Details> {
+    match update {
+        Update::Arbitration(_) => None,
+        Update::Packet(packet) => Some(Details::PacketOut(PacketOutError { packet_out: Some(packet) })),
+        Update::DigestAck(ack) => {
+            Some(Details::DigestListAck(DigestListAckError { digest_list_ack: Some(ack) }))
+        }
+        Update::Other(other) => Some(Details::Other(StreamOtherError { other: Some(other) })),
     }
 }
 
@@ -73,9 +88,12 @@ impl Session {
             });
         }
         let Some((device, client)) = &self.joined else {
-            return Err(Status::failed_precondition(
-                "the first message of a stream is an arbitration update",
-            ));
+            // It is of no role, so nothing that it says is done.
+            let refusal = Refusal::denied("the client has sent no arbitration update yet");
+            if let Some(details) = details(update) {
+                self.line.send(refusal.of_stream(details));
+            }
+            return Ok(());
         };
         let counted = device.count_request().map_err(|status| Refusal::exhausted(status.message()));
         match (update, counted) {

@@ -37,6 +37,15 @@ pub(crate) fn signed(bytes: &[u8], width: u32) -> Result<Bits, Refusal> {
     Ok(if given < width { value.sign_extend(width) } else { Bits::from_bytes(width, short) })
 }
 
+/// The canonical string of an unsigned number that a client wrote, in memory of its own: what is kept of a request is not
+/// to keep all of it.
+pub(crate) fn shortest(bytes: &[u8]) -> Bytes {
+    Bytes::copy_from_slice(match without_zeroes(bytes) {
+        [] => &bytes[..bytes.len().min(1)],
+        short => short,
+    })
+}
+
 /// The canonical string of an unsigned number.
 pub(crate) fn canonical(value: &Bits) -> Bytes {
     let bytes = value.to_bytes();
@@ -125,5 +134,7 @@ mod tests {
         assert_eq!(canonical(&Bits::zero(48)), &b"\0"[..]);
         assert_eq!(unsigned(&[0; 100], 1), Ok(Bits::zero(1)));
         assert_eq!(canonical(&Bits::ones(128)), vec![0xff; 16]);
+        let shortest = [&b"\0\0\x01\0"[..], b"\0\0", b"\x07", b""].map(shortest);
+        assert_eq!(shortest, [&b"\x01\0"[..], b"\0", b"\x07", b""]);
     }
 }

@@ -67,6 +67,7 @@ pub use tables::{Tables, TablesGuard, TablesHandle};
 pub use millrace_tables::engines::{
     Line, LookupContract, LookupKind, LookupShape, NoMemory, Spread, Worker, headroom,
 };
+pub use millrace_tables::limits::MAX_GROUP_WEIGHT;
 pub use millrace_tables::{
     Account as CreditAccount, AccountCell, AccountConfig, AccountError, AccountTest, Color, ColorCounts,
     CounterKind, CounterValue, EntryIndex, GroupMember, Meter, MeterConfig, MeterError, MeterRates,

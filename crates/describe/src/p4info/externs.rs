@@ -1,6 +1,6 @@
 //! Instances of externs: counters, meters, registers, digests and action profiles.
 
-use super::annotations::{number, string};
+use super::annotations::{find, number, string};
 use super::collect::{FoundExtern, constant, instance_of};
 use super::ids::{Id, Kind};
 use super::objects::{Builder, int32, int64, type_name};
@@ -44,7 +44,7 @@ impl Builder<'_> {
                 info.counters.push(Counter { preamble, spec, size, index_type_name });
             }
             Kind::Meter => {
-                let (spec, size) = (Some(of_meter(unit)), int64(size));
+                let (spec, size) = (Some(of_meter(unit, annotations)), int64(size));
                 info.meters.push(Meter { preamble, spec, size, index_type_name });
             }
             Kind::DirectCounter => {
@@ -54,7 +54,7 @@ impl Builder<'_> {
             }
             Kind::DirectMeter => {
                 let Some(direct_table_id) = self.owner(found) else { return };
-                let spec = Some(of_meter(unit));
+                let spec = Some(of_meter(unit, annotations));
                 info.direct_meters.push(DirectMeter { preamble, spec, direct_table_id });
             }
             Kind::Register => {
@@ -76,7 +76,7 @@ impl Builder<'_> {
                     size: int64(size),
                     max_group_size: max_group_size.map_or(0, int32),
                     selector_size_semantics: semantics(annotations).filter(|_| with_selector),
-                    weights_disallowed: false,
+                    weights_disallowed: with_selector && find(annotations, "weights_disallowed").is_some(),
                 });
             }
             _ => {}
@@ -169,11 +169,17 @@ fn of_counter(unit: counter_spec::Unit) -> CounterSpec {
     CounterSpec { unit: unit.into() }
 }
 
-fn of_meter(unit: counter_spec::Unit) -> MeterSpec {
+fn of_meter(unit: counter_spec::Unit, annotations: &[Annotation]) -> MeterSpec {
+    let has = |name| find(annotations, name).is_some();
     let unit = match unit {
         counter_spec::Unit::Packets => meter_spec::Unit::Packets,
         counter_spec::Unit::Bytes => meter_spec::Unit::Bytes,
         _ => meter_spec::Unit::Unspecified,
     };
-    MeterSpec { unit: unit.into(), ..MeterSpec::default() }
+    let of_type = match (has("single_rate_two_color"), has("single_rate_three_color")) {
+        (true, _) => meter_spec::Type::SingleRateTwoColor,
+        (_, true) => meter_spec::Type::SingleRateThreeColor,
+        _ => meter_spec::Type::TwoRateThreeColor,
+    };
+    MeterSpec { unit: unit.into(), r#type: of_type.into() }
 }

@@ -11,7 +11,7 @@ mod table;
 
 pub use queue::{Answers, MAX_READ_BACKLOG, STALL, TAKING_TIME};
 pub(crate) use queue::{Full, Queue, queue};
-pub(crate) use table::{match_messages, program_entry};
+pub(crate) use table::{call_message, check_default, match_messages, program_entry};
 
 use crate::forwarding::{Loaded, Lock};
 use crate::refusal::Refusal;

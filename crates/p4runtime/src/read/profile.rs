@@ -2,6 +2,7 @@
 
 use super::table::call_message;
 use super::{MAX_ENTITIES, Reader, Stop};
+use crate::catalog::ProfileInfo;
 use crate::refusal::Refusal;
 use crate::shadow::FIRST_ONE_SHOT;
 use millrace_p4runtime_api::v1::{
@@ -74,8 +75,10 @@ impl Reader<'_> {
             }
             let message = |(id, members): &(u32, Vec<GroupMember>)| {
                 let written = self.loaded.shadow.groups.get(&(profile, *id));
-                let message = written
-                    .map_or_else(|| group_message(profile_id, *id, members), |group| group.message.clone());
+                let message = written.map_or_else(
+                    || group_message((profile_id, info), *id, members),
+                    |group| group.message.clone(),
+                );
                 Entity::ActionProfileGroup(message)
             };
             for part in found.chunks(MAX_ENTITIES) {
@@ -87,10 +90,16 @@ impl Reader<'_> {
 }
 
 /// A group that was not written over P4Runtime.
-fn group_message(action_profile_id: u32, group_id: u32, members: &[GroupMember]) -> ActionProfileGroup {
+fn group_message(
+    (action_profile_id, info): (u32, &ProfileInfo),
+    group_id: u32,
+    members: &[GroupMember],
+) -> ActionProfileGroup {
+    let weight =
+        |weight: u32| if info.weights_disallowed { 0 } else { i32::try_from(weight).unwrap_or(i32::MAX) };
     let members = members.iter().map(|member| action_profile_group::Member {
         member_id: member.member,
-        weight: i32::try_from(member.weight).unwrap_or(i32::MAX),
+        weight: weight(member.weight),
         watch_kind: None,
     });
     ActionProfileGroup { action_profile_id, group_id, members: members.collect(), max_size: 0 }

@@ -4,6 +4,7 @@ use super::{MAX_ENTITIES, Reader, Stop};
 use crate::catalog::{Catalog, TableInfo};
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
+use crate::translation::NewText;
 use crate::write::{Decoder, Direct, meter_message};
 use millrace_p4runtime_api::v1::{
     self, Action, CounterData, FieldMatch, TableAction, TableEntry, action::Param, entity::Entity,
@@ -12,6 +13,7 @@ use millrace_p4runtime_api::v1::{
 use millrace_pipeline::{ActionCall, EntryMatch};
 use millrace_state::{ColorCounts, CounterValue, EntryIndex, EntryView, Target};
 use prost::bytes::Bytes;
+use tonic::Code;
 
 impl Reader<'_> {
     pub(super) async fn table_entries(&self, request: TableEntry) -> Result<(), Stop> {
@@ -26,12 +28,11 @@ impl Reader<'_> {
             .into_iter()
             .map(|(_, table)| table)
             .collect();
-        if request.table_id != 0
-            && request.time_since_last_hit.is_some()
-            && tables.iter().any(|table| !table.idle_timeout)
-        {
+        let of_idle = request.idle_timeout_ns != 0 || request.time_since_last_hit.is_some();
+        if request.table_id != 0 && of_idle && tables.iter().any(|table| !table.idle_timeout) {
             return Err(Refusal::invalid("the table has no idle timeouts").into());
         }
+        check_default(&request)?;
         for table in tables.into_iter().filter(role) {
             self.entries_of(table, &request).await?;
         }
@@ -48,13 +49,14 @@ impl Reader<'_> {
                 let tables = handle.lock();
                 (tables.default_action(id), Direct::of(&tables, id, EntryIndex::MISS))
             };
-            return self.send(vec![Entity::TableEntry(wanted.default_entry(call, direct))]).await;
+            let entry = wanted.default_entry(call, direct).map(Entity::TableEntry);
+            return self.send(entry.into_iter().collect()).await;
         }
         let mut now_ns = 0;
         if request.time_since_last_hit.is_some() {
             now_ns = loaded.target.now_ns().await?;
         }
-        self.each_entry(table, &request.r#match, request.priority, |view| {
+        self.each_entry(table, request, |view| {
             let entry = wanted.entry(view, now_ns)?;
             Some(Entity::TableEntry(entry))
         })
@@ -62,15 +64,18 @@ impl Reader<'_> {
         .map(drop)
     }
 
-    /// Sends what is made of each entry with this match; without one, of each entry. Says how many there were.
+    /// Sends what is made of each entry with the match and the priority of a request, as far as it has them. Says how many
+    /// there were.
     async fn each_entry(
         &self,
         table: &TableInfo,
-        given: &[FieldMatch],
-        priority: i32,
+        request: &TableEntry,
         mut make: impl FnMut(EntryView) -> Option<Entity>,
     ) -> Result<usize, Stop> {
         let loaded = self.loaded;
+        let TableEntry { r#match: given, priority, .. } = request;
+        // With all tables no filter means anything.
+        let priority = if request.table_id == 0 { 0 } else { *priority };
         let id = table.table;
         let decoder = Decoder { catalog: &loaded.catalog, ports: self.ports, role: self.role };
         let handle = loaded.target.tables().await?;
@@ -78,7 +83,12 @@ impl Reader<'_> {
         if !given.is_empty() {
             // Without a priority an entry of any priority is meant.
             let any = table.needs_priority && priority == 0;
-            let (_, matches, priority) = decoder.key(table, given, if any { 1 } else { priority })?;
+            let found = decoder.key(table, given, if any { 1 } else { priority }, NewText::Unknown);
+            let (_, matches, priority) = match found {
+                // No entry has that text.
+                Err(refusal) if refusal.code == Code::NotFound => return Ok(0),
+                found => found?,
+            };
             if !any {
                 let found = {
                     let tables = handle.lock();
@@ -94,7 +104,11 @@ impl Reader<'_> {
         let mut from = Some(EntryIndex(0));
         while let Some(start) = from {
             let (views, next) = handle.lock().entries_from(id, start, MAX_ENTITIES as u32);
-            let views = views.into_iter().filter(|view| key.as_ref().is_none_or(|key| *key == view.matches));
+            let is_wanted = |view: &EntryView| {
+                key.as_ref().is_none_or(|key| *key == view.matches)
+                    && (priority == 0 || signed(view.priority) == priority)
+            };
+            let views = views.into_iter().filter(is_wanted);
             let made: Vec<Entity> = views.inspect(|_| count += 1).filter_map(&mut make).collect();
             self.send(made).await?;
             from = next;
@@ -121,7 +135,7 @@ impl Reader<'_> {
                 counter_data: direct.colors.filter(|_| with_colors).map(colors_message),
             }))
         };
-        self.direct(request.table_entry, |table| table.has_meter, make).await
+        self.direct(request.table_entry, |table| table.meter.is_some(), make).await
     }
 
     async fn direct(
@@ -132,6 +146,7 @@ impl Reader<'_> {
     ) -> Result<(), Stop> {
         let loaded = self.loaded;
         let request = entry.unwrap_or_default();
+        check_default(&request)?;
         let tables = loaded.catalog.tables.select(request.table_id)?;
         if request.table_id != 0 && tables.iter().any(|(_, table)| !has(table)) {
             return Err(Refusal::invalid("the table has no such direct resource").into());
@@ -147,12 +162,12 @@ impl Reader<'_> {
             }
             let catalog = &loaded.catalog;
             let found = self
-                .each_entry(table, &request.r#match, request.priority, |view| {
+                .each_entry(table, &request, |view| {
                     let direct = Direct::from(&view);
                     let entry = TableEntry {
                         table_id,
                         r#match: match_messages(catalog, table, &view.matches),
-                        priority: priority(view.priority),
+                        priority: signed(view.priority),
                         ..TableEntry::default()
                     };
                     make(entry, direct)
@@ -164,6 +179,20 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses a default entry with what it never has.
+pub(crate) fn check_default(entry: &TableEntry) -> Result<(), Refusal> {
+    if !entry.is_default_action {
+        return Ok(());
+    }
+    if !entry.r#match.is_empty() || entry.priority != 0 {
+        return Err(Refusal::invalid("the default entry has no match and no priority"));
+    }
+    if entry.idle_timeout_ns != 0 || entry.time_since_last_hit.is_some() {
+        return Err(Refusal::invalid("the default entry has no idle timeout"));
+    }
+    Ok(())
 }
 
 /// The message of an entry that its program came with.
@@ -185,9 +214,6 @@ impl Wanted<'_> {
     fn entry(&self, view: EntryView, now_ns: u64) -> Option<TableEntry> {
         let Wanted { table, request, catalog, shadow } = self;
         let filtered = request.table_id != 0;
-        if filtered && request.priority != 0 && priority(view.priority) != request.priority {
-            return None;
-        }
         let action = action_message(catalog, shadow, table, &view.target);
         if filtered && !wanted_action(request.action.as_ref(), &action) {
             return None;
@@ -199,7 +225,7 @@ impl Wanted<'_> {
             table_id: table.id,
             r#match: messages,
             action: Some(action),
-            priority: priority(view.priority),
+            priority: signed(view.priority),
             controller_metadata: controller,
             meter_config: request.meter_config.as_ref().and(view.meter.as_ref()).and_then(meter_message),
             counter_data: request.counter_data.as_ref().and(view.counter.as_ref()).map(counter_message),
@@ -219,13 +245,18 @@ impl Wanted<'_> {
         })
     }
 
-    fn default_entry(&self, call: ActionCall, direct: Direct) -> TableEntry {
+    /// The message of the default entry, unless a filter of the request leaves it out.
+    fn default_entry(&self, call: ActionCall, direct: Direct) -> Option<TableEntry> {
         let Wanted { table, request, catalog, shadow } = self;
-        let (metadata, controller) = self.cookie((table.table, Vec::new(), 0)).unwrap_or_default();
+        let action = action_message(catalog, shadow, table, &Target::Action(call));
+        if request.table_id != 0 && !wanted_action(request.action.as_ref(), &action) {
+            return None;
+        }
+        let (metadata, controller) = self.cookie((table.table, Vec::new(), 0))?;
         #[allow(deprecated, reason = "older controllers use it still")]
-        TableEntry {
+        Some(TableEntry {
             table_id: table.id,
-            action: Some(action_message(catalog, shadow, table, &Target::Action(call))),
+            action: Some(action),
             controller_metadata: controller,
             meter_config: request.meter_config.as_ref().and(direct.meter.as_ref()).and_then(meter_message),
             counter_data: request.counter_data.as_ref().and(direct.counter.as_ref()).map(counter_message),
@@ -234,7 +265,7 @@ impl Wanted<'_> {
             metadata,
             is_const: catalog.program.tables[table.table].const_default,
             ..TableEntry::default()
-        }
+        })
     }
 
     /// The metadata of an entry, unless a filter leaves it out.
@@ -263,7 +294,7 @@ fn elapsed(now_ns: u64, since_ns: u64) -> i64 {
     i64::try_from(now_ns.saturating_sub(since_ns)).unwrap_or(i64::MAX)
 }
 
-fn priority(priority: u32) -> i32 {
+fn signed(priority: u32) -> i32 {
     i32::try_from(priority).unwrap_or(i32::MAX)
 }
 
@@ -299,7 +330,7 @@ pub(super) fn fields_messages(
             EntryMatch::Exact(value) => FieldMatchType::Exact(Exact { value: bytes(value) }),
             EntryMatch::Lpm(_, 0) => return None,
             EntryMatch::Lpm(value, length) => {
-                FieldMatchType::Lpm(Lpm { value: bytes(value), prefix_len: priority(*length) })
+                FieldMatchType::Lpm(Lpm { value: bytes(value), prefix_len: signed(*length) })
             }
             EntryMatch::Ternary(_, mask) if mask.is_zero() => return None,
             EntryMatch::Ternary(value, mask) => {
@@ -335,7 +366,7 @@ fn action_message(catalog: &Catalog, shadow: &Shadow, table: &TableInfo, target:
     TableAction { r#type: Some(kind) }
 }
 
-pub(super) fn call_message(catalog: &Catalog, id: u32, args: &[millrace_pipeline::Bits]) -> Action {
+pub(crate) fn call_message(catalog: &Catalog, id: u32, args: &[millrace_pipeline::Bits]) -> Action {
     let params = catalog.actions.get(&id).map(|action| action.params.as_slice()).unwrap_or_default();
     let params = params
         .iter()

@@ -4,6 +4,7 @@ use super::one_shot::Shots;
 use super::{Decoder, invalid};
 use crate::catalog::TableInfo;
 use crate::refusal::Refusal;
+use crate::translation::NewText;
 use millrace_p4runtime_api::v1;
 use millrace_pipeline::{ActionCall, Bits, ProfileId};
 
@@ -77,7 +78,7 @@ impl Decoder<'_> {
         let each = info.params.iter().map(|param| {
             let mut given = action.params.iter().filter(|given| given.param_id == param.id);
             let value = match (given.next(), given.next()) {
-                (Some(given), None) => self.catalog.read(&param.codec, &given.value),
+                (Some(given), None) => self.catalog.read(&param.codec, &given.value, NewText::Named),
                 (None, _) => Err(Refusal::invalid("it is missing")),
                 (Some(_), Some(_)) => Err(Refusal::invalid("it is given twice")),
             };

@@ -4,6 +4,8 @@ use super::batch::{Change, Site};
 use super::{Decoder, Kind, Op, TablesOp, natural, only_modify};
 use crate::refusal::Refusal;
 use crate::shadow::Before;
+use crate::translation::NewText;
+use millrace_p4runtime_api::config::meter_spec::Type as MeterType;
 use millrace_p4runtime_api::v1;
 use millrace_pipeline::{CounterId, DigestId};
 use millrace_state::{ColorCounts, CounterRef, CounterValue, MeterConfig, MeterRates, ObjectWrite, Rate};
@@ -50,10 +52,20 @@ fn writable(index: Option<&v1::Index>, size: u64) -> Result<Range<u64>, Refusal>
     Ok(cells)
 }
 
-/// A meter's configuration; rates are in units a second.
-pub(super) fn meter_config(config: &v1::MeterConfig) -> Result<MeterConfig, Refusal> {
-    if config.eburst != 0 {
-        return Err(Refusal::invalid("a two-rate meter has no excess burst"));
+/// The configuration of a meter of a type; rates are in units a second.
+pub(super) fn meter_config(config: &v1::MeterConfig, of_type: MeterType) -> Result<MeterConfig, Refusal> {
+    let has_two_rates = of_type == MeterType::TwoRateThreeColor;
+    if !has_two_rates && (config.pir, config.pburst) != (config.cir, config.cburst) {
+        return Err(Refusal::invalid(
+            "the peak rate and burst of a single-rate meter are those that are committed",
+        ));
+    }
+    match (of_type, config.eburst) {
+        (_, 0) => {}
+        (MeterType::SingleRateThreeColor, _) => {
+            return Err(Refusal::unimplemented("meters have no excess burst"));
+        }
+        _ => return Err(Refusal::invalid("a meter of this type has no excess burst")),
     }
     /// Above it a rate would not come back as it was written.
     const MAX_RATE: u64 = u64::MAX / 1_000_000;
@@ -117,7 +129,7 @@ impl Decoder<'_> {
         only_modify(kind, "a meter")?;
         let info = self.catalog.meters.get(entry.meter_id)?;
         let (meter, cells) = (info.object, writable(entry.index.as_ref(), info.size)?);
-        let config = entry.config.as_ref().map(meter_config).transpose()?;
+        let config = entry.config.as_ref().map(|config| meter_config(config, info.of_type)).transpose()?;
         let counts = ColorCounts::default();
         let mut writes = Vec::with_capacity(2);
         writes.push(ObjectWrite::Meter { meter, cells: cells.clone(), config });
@@ -142,7 +154,9 @@ impl Decoder<'_> {
     pub(super) fn value_set(&self, kind: Kind, entry: v1::ValueSetEntry) -> Result<Op, Refusal> {
         only_modify(kind, "a value set")?;
         let info = self.catalog.value_sets.get(entry.value_set_id)?;
-        let members = entry.members.iter().map(|member| self.matches(&info.fields, &member.r#match));
+        let member =
+            |member: &v1::ValueSetMember| self.matches(&info.fields, &member.r#match, NewText::Named);
+        let members = entry.members.iter().map(member);
         Ok(Op::Objects(vec![ObjectWrite::ReplaceValues(info.set, members.collect::<Result<_, _>>()?)]))
     }
 

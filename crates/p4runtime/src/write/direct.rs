@@ -4,8 +4,10 @@ use super::batch::Site;
 use super::cells::{clears, counter_value, meter_config};
 use super::{Decoder, Kind, Op, TablesOp, only_modify};
 use crate::catalog::TableInfo;
+use crate::read::check_default;
 use crate::refusal::Refusal;
 use crate::shadow::EntryKey;
+use crate::translation::NewText;
 use millrace_p4runtime_api::v1;
 use millrace_pipeline::TableId;
 use millrace_state::{ColorCounts, CounterRef, CounterValue, EntryIndex, EntryView, MeterConfig, Tables};
@@ -68,15 +70,16 @@ impl Decoder<'_> {
         entry: &v1::TableEntry,
     ) -> Result<DirectResources, Refusal> {
         let meter_is_named = entry.meter_config.is_some() || entry.meter_counter_data.is_some();
-        if meter_is_named && !table.has_meter {
+        if meter_is_named && table.meter.is_none() {
             return Err(Refusal::invalid("the table has no direct meter"));
         }
         if entry.counter_data.is_some() && !table.has_counter {
             return Err(Refusal::invalid("the table has no direct counter"));
         }
+        let of_type = |(config, of_type)| meter_config(config, of_type);
         Ok(DirectResources {
-            has_meter: table.has_meter,
-            meter: entry.meter_config.as_ref().map(meter_config).transpose()?,
+            has_meter: table.meter.is_some(),
+            meter: entry.meter_config.as_ref().zip(table.meter).map(of_type).transpose()?,
             clears_meter: clears(entry.meter_counter_data.as_ref())?,
             counter: entry.counter_data.as_ref().map(counter_value).transpose()?,
         })
@@ -97,10 +100,10 @@ impl Decoder<'_> {
     pub(super) fn direct_meter(&self, kind: Kind, entry: v1::DirectMeterEntry) -> Result<Op, Refusal> {
         only_modify(kind, "a direct meter")?;
         let (table, key) = self.direct_key(entry.table_entry.as_ref())?;
-        if !table.has_meter {
+        let Some(of_type) = table.meter else {
             return Err(Refusal::invalid(format!("table `{}` has no direct meter", table.name)));
-        }
-        let config = entry.config.as_ref().map(meter_config).transpose()?;
+        };
+        let config = entry.config.as_ref().map(|config| meter_config(config, of_type)).transpose()?;
         let value = MeterWrite { config, clears: clears(entry.counter_data.as_ref())? };
         Ok(Op::Tables(TablesOp::DirectMeter(DirectOp { key, value })))
     }
@@ -109,10 +112,14 @@ impl Decoder<'_> {
         let entry = entry.ok_or_else(|| Refusal::invalid("the table entry is missing"))?;
         let table = self.catalog.tables.get(entry.table_id)?;
         self.check_role(table)?;
+        check_default(entry)?;
         if entry.is_default_action {
             return Ok((table, (table.table, Vec::new(), 0)));
         }
-        Ok((table, self.key(table, &entry.r#match, entry.priority)?))
+        if table.fields.is_empty() {
+            return Err(Refusal::not_found("a table without a key has no entries but the default"));
+        }
+        Ok((table, self.key(table, &entry.r#match, entry.priority, NewText::Unknown)?))
     }
 }
 

@@ -4,19 +4,21 @@ use super::{Decoder, invalid};
 use crate::catalog::{FieldInfo, TableInfo};
 use crate::refusal::Refusal;
 use crate::shadow::EntryKey;
+use crate::translation::NewText;
 use millrace_p4runtime_api::v1;
 use millrace_p4runtime_api::v1::field_match::FieldMatchType;
 use millrace_pipeline::{Bits, EntryMatch, MatchKind};
 
 impl Decoder<'_> {
-    /// What an entry is known by.
+    /// What an entry is known by, one that is written or one that is looked for.
     pub(crate) fn key(
         &self,
         table: &TableInfo,
         given: &[v1::FieldMatch],
         priority: i32,
+        new_text: NewText,
     ) -> Result<EntryKey, Refusal> {
-        let matches = self.matches(&table.fields, given)?;
+        let matches = self.matches(&table.fields, given, new_text)?;
         let priority = u32::try_from(priority).map_err(|_| Refusal::invalid("the priority is negative"))?;
         match (table.needs_priority, priority) {
             (true, 0) => Err(Refusal::invalid("the priority is missing, the largest wins")),
@@ -31,6 +33,7 @@ impl Decoder<'_> {
         &self,
         fields: &[FieldInfo],
         given: &[v1::FieldMatch],
+        new_text: NewText,
     ) -> Result<Vec<EntryMatch>, Refusal> {
         let mut found: Vec<Option<&FieldMatchType>> = vec![None; fields.len()];
         for field in given {
@@ -46,12 +49,18 @@ impl Decoder<'_> {
             }
         }
         let each = fields.iter().zip(found).map(|(field, given)| {
-            self.field_match(field, given).map_err(invalid(format_args!("match field `{}`", field.name)))
+            self.field_match(field, given, new_text)
+                .map_err(invalid(format_args!("match field `{}`", field.name)))
         });
         each.collect()
     }
 
-    fn field_match(&self, field: &FieldInfo, given: Option<&FieldMatchType>) -> Result<EntryMatch, Refusal> {
+    fn field_match(
+        &self,
+        field: &FieldInfo,
+        given: Option<&FieldMatchType>,
+        new_text: NewText,
+    ) -> Result<EntryMatch, Refusal> {
         let width = field.codec.width;
         let Some(given) = given else {
             return Ok(match field.kind {
@@ -62,7 +71,7 @@ impl Decoder<'_> {
                 MatchKind::Optional => EntryMatch::Optional(None),
             });
         };
-        let value = |bytes: &[u8]| self.catalog.read(&field.codec, bytes);
+        let value = |bytes: &[u8]| self.catalog.read(&field.codec, bytes, new_text);
         let parts = !matches!(field.kind, MatchKind::Exact | MatchKind::Optional);
         if parts && field.codec.is_text() {
             return Err(Refusal::invalid("a text can only be matched as a whole"));

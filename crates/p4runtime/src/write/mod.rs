@@ -14,6 +14,7 @@ mod one_shot;
 mod profile;
 mod replication;
 mod table;
+mod texts;
 
 use batch::{CHUNK, Change, Destination};
 
@@ -194,6 +195,24 @@ fn needs_time(catalog: &Catalog, update: &Update) -> bool {
     }
 }
 
+/// Understands updates. Where there are no numbers left for texts, those that nothing has are freed, if they may be.
+async fn decode(
+    decoder: &Decoder<'_>,
+    loaded: &Loaded,
+    updates: Vec<Update>,
+    may_free: bool,
+) -> Result<Vec<Result<Op, Refusal>>, tonic::Status> {
+    let Some(refused) = decoder.catalog.refused_texts().filter(|_| may_free) else {
+        return Ok(updates.into_iter().map(|update| decoder.update(update)).collect());
+    };
+    let ops = updates.iter().cloned().map(|update| decoder.update(update)).collect();
+    if decoder.catalog.refused_texts() == Some(refused) {
+        return Ok(ops);
+    }
+    texts::free(decoder.catalog, loaded).await?;
+    Ok(updates.into_iter().map(|update| decoder.update(update)).collect())
+}
+
 /// Writes a batch to a loaded program; gives what became of each update.
 pub(crate) async fn write(
     loaded: &mut Loaded,
@@ -224,8 +243,10 @@ pub(crate) async fn write(
     let mut change = Change::new(std::mem::take(&mut loaded.shadow), stops);
     let mut failed = None;
     while updates.peek().is_some() && failed.is_none() {
-        let part = updates.by_ref().take(CHUNK);
-        let ops: Vec<Result<Op, Refusal>> = part.map(|update| decoder.update(update)).collect();
+        let part = updates.by_ref().take(CHUNK).collect();
+        // What was done may come back, with its texts.
+        let may_free = results.is_empty() || !stops;
+        let ops = decode(&decoder, loaded, part, may_free).await?;
         results.extend(change.apply(&to, ops).await?);
         failed = results.iter().position(Result::is_err).filter(|_| stops);
     }

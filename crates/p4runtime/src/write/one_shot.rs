@@ -4,8 +4,10 @@ use super::Decoder;
 use super::actions::ActionSpec;
 use super::profile::GroupSize;
 use crate::catalog::ProfileInfo;
+use crate::read::call_message;
 use crate::refusal::Refusal;
 use crate::shadow::{OneShot, Shadow, all};
+use crate::value;
 use millrace_dataplane::PortId;
 use millrace_p4runtime_api::v1;
 use millrace_pipeline::{ProfileId, TableId};
@@ -48,21 +50,44 @@ impl Decoder<'_> {
             SizeSemantics::SumOfWeights => GroupSize::Weights,
             SizeSemantics::SumOfMembers => GroupSize::Members { max_weight: info.max_member_weight() },
         };
-        let members = set.action_profile_actions.iter().map(|given| {
-            let action = given.action.as_ref();
-            let action = action.ok_or_else(|| Refusal::invalid("an action of the set is missing"))?;
-            use v1::action_profile_action::WatchKind;
-            #[allow(deprecated, reason = "older controllers use it still")]
-            let watch = match &given.watch_kind {
-                Some(WatchKind::WatchPort(port)) => self.watch_port(port)?,
-                Some(WatchKind::Watch(port)) => self.watch_number(*port)?,
-                None => None,
-            };
-            Ok(Shot { member: self.member_write(info, action)?, weight: size.weight(given.weight)?, watch })
-        });
-        let members = members.collect::<Result<Vec<Shot>, Refusal>>()?;
+        if set.group_action.is_some() {
+            return Err(Refusal::unimplemented("groups have no action of their own (`group_action`)"));
+        }
+        let shots = set.action_profile_actions.iter().map(|given| self.shot(info, size, given));
+        let (members, kept): (Vec<Shot>, Vec<_>) =
+            shots.collect::<Result<Vec<_>, Refusal>>()?.into_iter().unzip();
         size.check(members.iter().map(|shot| shot.weight), info.max_group_size)?;
-        Ok(Shots { members, selection, message: set.clone() })
+        let message = v1::ActionProfileActionSet {
+            action_profile_actions: kept,
+            action_selection_mode: set.action_selection_mode,
+            size_semantics: set.size_semantics,
+            group_action: None,
+        };
+        Ok(Shots { members, selection, message })
+    }
+
+    /// A member, and its message as it is read again: with numbers in canonical form.
+    fn shot(
+        &self,
+        info: &ProfileInfo,
+        size: GroupSize,
+        given: &v1::ActionProfileAction,
+    ) -> Result<(Shot, v1::ActionProfileAction), Refusal> {
+        let action = given.action.as_ref();
+        let action = action.ok_or_else(|| Refusal::invalid("an action of the set is missing"))?;
+        use v1::action_profile_action::WatchKind;
+        #[allow(deprecated, reason = "older controllers use it still")]
+        let (watch, watch_kind) = match &given.watch_kind {
+            Some(WatchKind::WatchPort(port)) => {
+                (self.watch_port(port)?, Some(WatchKind::WatchPort(value::shortest(port))))
+            }
+            Some(WatchKind::Watch(port)) => (self.watch_number(*port)?, Some(WatchKind::Watch(*port))),
+            None => (None, None),
+        };
+        let weight = info.weight(size, given.weight)?;
+        let shot = Shot { member: self.member_write(info, action)?, weight, watch };
+        let action = Some(call_message(self.catalog, action.action_id, &shot.member.args));
+        Ok((shot, v1::ActionProfileAction { action, weight: given.weight, watch_kind }))
     }
 }
 

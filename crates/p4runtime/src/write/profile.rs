@@ -5,11 +5,12 @@ use super::{Decoder, Kind, Op, TablesOp};
 use crate::catalog::ProfileInfo;
 use crate::refusal::Refusal;
 use crate::shadow::{Before, FIRST_ONE_SHOT, Group, Shadow, Watched, all};
+use crate::value;
 use millrace_dataplane::PortId;
 use millrace_p4runtime_api::config::action_profile::SelectorSizeSemantics;
 use millrace_p4runtime_api::v1;
 use millrace_pipeline::ProfileId;
-use millrace_state::{GroupMember, MemberWrite, ProfileError, Tables};
+use millrace_state::{GroupMember, MAX_GROUP_WEIGHT, MemberWrite, ProfileError, Tables};
 use std::collections::BTreeSet;
 
 #[derive(Clone, Debug)]
@@ -55,7 +56,7 @@ impl Decoder<'_> {
         Ok(MemberWrite { action: *known, args: self.arguments(action)? })
     }
 
-    pub(super) fn group(&self, kind: Kind, group: v1::ActionProfileGroup) -> Result<Op, Refusal> {
+    pub(super) fn group(&self, kind: Kind, mut group: v1::ActionProfileGroup) -> Result<Op, Refusal> {
         let info = self.catalog.profiles.get(group.action_profile_id)?;
         let id = own_id(group.group_id, "group")?;
         if !info.with_selector {
@@ -67,18 +68,22 @@ impl Decoder<'_> {
         let (mut members, mut known) = (Watched::new(), BTreeSet::new());
         if kind != Kind::Delete {
             let (limit, size) = (self.group_limit(info, group.max_size)?, info.group_size());
-            for given in &group.members {
+            for given in &mut group.members {
                 use v1::action_profile_group::member::WatchKind;
                 #[allow(deprecated, reason = "older controllers use it still")]
-                let watch = match &given.watch_kind {
-                    Some(WatchKind::WatchPort(port)) => self.watch_port(port)?,
+                let watch = match &mut given.watch_kind {
+                    Some(WatchKind::WatchPort(port)) => {
+                        let watched = self.watch_port(port)?;
+                        *port = value::shortest(port);
+                        watched
+                    }
                     Some(WatchKind::Watch(port)) => self.watch_number(*port)?,
                     None => None,
                 };
                 if !known.insert(given.member_id) {
                     return Err(Refusal::invalid(format!("member {} is given twice", given.member_id)));
                 }
-                let weight = size.weight(given.weight)?;
+                let weight = info.weight(size, given.weight)?;
                 members.push((GroupMember { member: own_id(given.member_id, "member")?, weight }, watch));
             }
             size.check(members.iter().map(|(member, _)| member.weight), limit)?;
@@ -95,6 +100,9 @@ impl Decoder<'_> {
     fn group_limit(&self, info: &ProfileInfo, max_size: i32) -> Result<u32, Refusal> {
         let max_size = u32::try_from(max_size).map_err(|_| Refusal::invalid("`max_size` is negative"))?;
         match (info.max_group_size, max_size) {
+            (0, size) if size > MAX_GROUP_WEIGHT => Err(Refusal::exhausted(format!(
+                "`max_size` is {size}, and a group has at most a size of {MAX_GROUP_WEIGHT}"
+            ))),
             (0, size) => Ok(size),
             (limit, 0) => Ok(limit),
             (limit, size) if size <= limit => Ok(size),
@@ -137,8 +145,8 @@ pub(super) enum GroupSize {
 }
 
 impl GroupSize {
-    /// The weight of a member.
-    pub(super) fn weight(self, weight: i32) -> Result<u32, Refusal> {
+    /// The weight of a member that has one.
+    fn weight(self, weight: i32) -> Result<u32, Refusal> {
         let weight = u32::try_from(weight).ok().filter(|weight| *weight > 0);
         let weight = weight.ok_or_else(|| Refusal::invalid("a weight is at least 1"))?;
         match self {
@@ -163,6 +171,15 @@ impl GroupSize {
 }
 
 impl ProfileInfo {
+    /// The weight of a member in a group whose size is that.
+    pub(super) fn weight(&self, size: GroupSize, weight: i32) -> Result<u32, Refusal> {
+        match (self.weights_disallowed, weight) {
+            (false, weight) => size.weight(weight),
+            (true, 0) => Ok(1),
+            (true, _) => Err(Refusal::invalid("its members have no weights (`weights_disallowed`)")),
+        }
+    }
+
     /// What the sizes of its groups are, unless a group has it otherwise.
     pub(super) fn group_size(&self) -> GroupSize {
         match self.semantics {

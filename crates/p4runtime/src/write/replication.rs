@@ -49,13 +49,16 @@ impl Decoder<'_> {
         if id == 0 {
             return Err(Refusal::invalid("the id of the multicast group is missing"));
         }
+        if kind == Kind::Delete {
+            // All else is to be ignored.
+            let op =
+                MulticastOp { kind, id, choices: Vec::new(), message: v1::MulticastGroupEntry::default() };
+            return Ok(Op::Replication(ReplicationOp::Multicast(op)));
+        }
         let of_group = |refusal: Refusal| refusal.of(format_args!("multicast group {id}"));
-        let choices = if kind == Kind::Delete {
-            Vec::new()
-        } else {
-            choices(self.ports, &entry.replicas).map_err(of_group)?
-        };
-        let message = v1::MulticastGroupEntry { metadata: metadata(entry.metadata)?, ..entry };
+        let choices = choices(self.ports, &entry.replicas).map_err(of_group)?;
+        let replicas = kept(entry.replicas);
+        let message = v1::MulticastGroupEntry { metadata: metadata(entry.metadata)?, replicas, ..entry };
         Ok(Op::Replication(ReplicationOp::Multicast(MulticastOp { kind, id, choices, message })))
     }
 
@@ -66,7 +69,7 @@ impl Decoder<'_> {
         }
         if kind == Kind::Delete {
             let (choices, session) = (Vec::new(), Session::default());
-            let op = CloneOp { kind, id, choices, session, message: entry };
+            let op = CloneOp { kind, id, choices, session, message: v1::CloneSessionEntry::default() };
             return Ok(Op::Replication(ReplicationOp::Clone(op)));
         }
         let of_session = |refusal: Refusal| refusal.of(format_args!("clone session {id}"));
@@ -81,9 +84,23 @@ impl Decoder<'_> {
             truncate: (truncate != 0).then_some(truncate),
             class_of_service,
         };
-        let op = CloneOp { kind, id, choices, session, message: entry };
+        let message = v1::CloneSessionEntry { replicas: kept(entry.replicas), ..entry };
+        let op = CloneOp { kind, id, choices, session, message };
         Ok(Op::Replication(ReplicationOp::Clone(op)))
     }
+}
+
+/// The replicas as they are read again, with ports in canonical form.
+fn kept(mut replicas: Vec<v1::Replica>) -> Vec<v1::Replica> {
+    for replica in &mut replicas {
+        if let Some(v1::replica::PortKind::Port(port)) = &mut replica.port_kind {
+            *port = value::shortest(port);
+        }
+        for backup in &mut replica.backup_replicas {
+            backup.port = value::shortest(&backup.port);
+        }
+    }
+    replicas
 }
 
 /// The replicas of a message, checked.

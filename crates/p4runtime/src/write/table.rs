@@ -6,8 +6,10 @@ use super::direct::{DirectResources, set_direct};
 use super::one_shot::{forget_one_shot, one_shot_of, target};
 use super::{Decoder, Kind, Op, TablesOp, metadata, natural};
 use crate::catalog::TableInfo;
+use crate::read::check_default;
 use crate::refusal::Refusal;
 use crate::shadow::{Before, Cookie, EntryKey};
+use crate::translation::NewText;
 use millrace_p4runtime_api::v1;
 use millrace_pipeline::{ActionCall, TableId};
 use millrace_state::{CounterRef, EntryIndex, EntryWrite};
@@ -49,7 +51,11 @@ impl Decoder<'_> {
         if table.fields.is_empty() {
             return Err(Refusal::invalid("a table without a key has no entries but the default"));
         }
-        let key = self.key(table, &entry.r#match, entry.priority)?;
+        if entry.is_const {
+            return Err(Refusal::invalid("`is_const` cannot be written"));
+        }
+        let new_text = if kind == Kind::Insert { NewText::Named } else { NewText::Unknown };
+        let key = self.key(table, &entry.r#match, entry.priority, new_text)?;
         if kind == Kind::Delete {
             // All else is to be ignored.
             let (direct, cookie) = (DirectResources::default(), Cookie::default());
@@ -61,9 +67,6 @@ impl Decoder<'_> {
                 cookie,
                 idle_timeout_ns: 0,
             }))));
-        }
-        if entry.is_const {
-            return Err(Refusal::invalid("`is_const` cannot be written"));
         }
         if table.is_const && entry.action.is_some() {
             return Err(Refusal::denied("its entries are const"));
@@ -93,12 +96,7 @@ impl Decoder<'_> {
         if kind != Kind::Modify {
             return Err(Refusal::invalid("the default entry can only be modified"));
         }
-        if !entry.r#match.is_empty() || entry.priority != 0 {
-            return Err(Refusal::invalid("the default entry has no match and no priority"));
-        }
-        if entry.idle_timeout_ns != 0 || entry.time_since_last_hit.is_some() {
-            return Err(Refusal::invalid("the default entry has no idle timeout"));
-        }
+        check_default(&entry)?;
         if entry.is_const {
             return Err(Refusal::invalid("`is_const` cannot be written"));
         }

@@ -97,9 +97,34 @@ async fn what_ends_a_stream() {
         ends(vec![arbitration(DEVICE, 0), arbitration(DEVICE + 1, 0)]).await,
         Code::FailedPrecondition
     );
-    let early = stream_message_request::Update::DigestAck(DigestListAck::default());
-    assert_eq!(ends(vec![early]).await, Code::FailedPrecondition);
     drop(first);
+}
+
+#[tokio::test]
+async fn what_comes_before_an_arbitration_is_dropped_and_the_stream_goes_on() {
+    let device = Device::start();
+    let mut client = Client::connect(&device).await;
+    let packet = PacketOut { payload: vec![1; 60].into(), ..PacketOut::default() };
+    let ack = DigestListAck { digest_id: 1, list_id: 2 };
+    for (said, details) in [
+        (
+            stream_message_request::Update::Packet(packet.clone()),
+            stream_error::Details::PacketOut(PacketOutError { packet_out: Some(packet) }),
+        ),
+        (
+            stream_message_request::Update::DigestAck(ack),
+            stream_error::Details::DigestListAck(DigestListAckError { digest_list_ack: Some(ack) }),
+        ),
+    ] {
+        client.stream.tell(said).await;
+        let stream_message_response::Update::Error(error) = client.stream.next().await.unwrap() else {
+            panic!("an error is expected");
+        };
+        assert_eq!(error.canonical_code, Code::PermissionDenied as i32);
+        assert_eq!(error.details, Some(details));
+    }
+    let told = client.arbitrate(Some(1)).await.unwrap();
+    assert_eq!(told.status.unwrap().code, Code::Ok as i32);
 }
 
 #[tokio::test]

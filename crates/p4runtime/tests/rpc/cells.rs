@@ -50,6 +50,64 @@ async fn meters_are_configured_and_reset() {
     assert_eq!(client.read(meter(at(4), None)).await, [meter(at(4), None)]);
 }
 
+/// What a configuration may be says the program, or the P4Info that the controller goes by.
+#[tokio::test]
+async fn meters_of_a_single_rate_have_no_other() {
+    use millrace_p4runtime_api::config::meter_spec::Type;
+    let device = Device::start();
+    let mut client = Client::primary(&device, 1).await;
+    let action = set_forwarding_pipeline_config_request::Action::VerifyAndCommit;
+    let source = crate::common::ALL
+        .replace("meter(16, MeterType.bytes)", "@single_rate_two_color meter(16, MeterType.bytes)")
+        .replace("direct_meter<bit<2>>", "@single_rate_three_color direct_meter<bit<2>>");
+    client.set(action, &source).await.unwrap();
+    assert_eq!(client.info.meters[0].spec.unwrap().r#type(), Type::SingleRateTwoColor);
+    let config = |cir, pir, eburst| Some(MeterConfig { cir, cburst: 5, pir, pburst: 5, eburst });
+    let (two, peak) = (config(10, 20, 0), config(10, 10, 0));
+    let meter_id = id(client.info.meters.iter().map(|known| &known.preamble), "limits");
+    let meter =
+        |config| Entity::MeterEntry(MeterEntry { meter_id, index: at(1), config, counter_data: None });
+    let rule = |meter_config| {
+        Entity::TableEntry(TableEntry {
+            table_id: client.table("acl"),
+            priority: 1,
+            action: client.run("NoAction", &[]),
+            meter_config,
+            ..TableEntry::default()
+        })
+    };
+    let (wrong, right, excess) = (rule(two), rule(peak), rule(config(10, 10, 1)));
+    for (entity, code) in [
+        (meter(two), Code::InvalidArgument),
+        (meter(config(10, 10, 1)), Code::InvalidArgument),
+        (wrong, Code::InvalidArgument),
+        (excess, Code::Unimplemented),
+    ] {
+        let kind =
+            if matches!(entity, Entity::TableEntry(_)) { update::Type::Insert } else { update::Type::Modify };
+        assert_eq!(client.write(kind, entity).await.unwrap_err().code, code);
+    }
+    client.modify(meter(peak)).await.unwrap();
+    client.insert(right).await.unwrap();
+    // The same program for a controller to which it has two rates.
+    let mut p4info = client.info.clone();
+    p4info.meters[0].spec.iter_mut().for_each(|spec| spec.set_type(Type::TwoRateThreeColor));
+    let config = ForwardingPipelineConfig {
+        p4info: Some(p4info),
+        p4_device_config: source.into_bytes().into(),
+        cookie: None,
+    };
+    let request = SetForwardingPipelineConfigRequest {
+        device_id: crate::common::DEVICE,
+        election_id: client.election,
+        action: action as i32,
+        config: Some(config),
+        ..Default::default()
+    };
+    client.calls.set_forwarding_pipeline_config(request).await.unwrap();
+    client.modify(meter(two)).await.unwrap();
+}
+
 fn colours(counts: [(i64, i64); 3]) -> Option<MeterCounterData> {
     let [green, yellow, red] =
         counts.map(|(packet_count, byte_count)| Some(CounterData { byte_count, packet_count }));

@@ -214,6 +214,7 @@ async fn what_does_not_fit_is_refused_with_its_code() {
             Code::InvalidArgument,
             "no action profile",
         ),
+        (Delete, with(TableEntry { is_const: true, ..route.clone() }), Code::InvalidArgument, "is_const"),
         (Delete, with(fixed(0xdd)), Code::PermissionDenied, "const"),
         (
             Insert,
@@ -281,6 +282,24 @@ async fn the_default_entry_is_modified_and_reset() {
     }
     client.modify(Entity::TableEntry(drop.clone())).await.unwrap();
     assert_eq!(client.read(Entity::TableEntry(default.clone())).await, [Entity::TableEntry(drop)]);
+    // Filters leave it out as they do others, and it has no match, no priority and no timeout.
+    for filter in [
+        TableEntry { metadata: vec![6].into(), ..default.clone() },
+        TableEntry { action: client.run("to_cpu", &[]), ..default.clone() },
+    ] {
+        assert_eq!(client.read(Entity::TableEntry(filter)).await, []);
+    }
+    for wrong in [
+        TableEntry { priority: 1, ..default.clone() },
+        TableEntry { r#match: vec![lpm(1, &[10, 0, 0, 0], 8)], ..default.clone() },
+        TableEntry { time_since_last_hit: Some(Default::default()), ..default.clone() },
+    ] {
+        let counter = DirectCounterEntry { table_entry: Some(wrong.clone()), ..Default::default() };
+        for entity in [Entity::TableEntry(wrong), Entity::DirectCounterEntry(counter)] {
+            let status = client.read_all(vec![entity]).await.unwrap_err();
+            assert_eq!(crate::common::errors(&status)[0].code, Code::InvalidArgument);
+        }
+    }
     client.modify(Entity::TableEntry(default.clone())).await.unwrap();
     let reset = TableEntry { action: client.run("NoAction", &[]), ..default.clone() };
     assert_eq!(client.read(Entity::TableEntry(default.clone())).await, [Entity::TableEntry(reset)]);
@@ -334,7 +353,15 @@ async fn direct_counters_and_meters_go_with_their_entries() {
             counter_data: None,
         })
     };
+    // The priority tells which of the entries that match anything is meant; all of them without one.
+    client.insert(Entity::TableEntry(TableEntry { priority: 2, ..rule.clone() })).await.unwrap();
     assert_eq!(client.read(meter(None)).await, [meter(Some(config))]);
+    let of = |priority| {
+        let entry = TableEntry { priority, ..wildcard(rule.table_id) };
+        Entity::DirectMeterEntry(DirectMeterEntry { table_entry: Some(entry), ..Default::default() })
+    };
+    assert_eq!(client.read(of(0)).await.len(), 2);
+    assert_eq!(client.read(of(3)).await, []);
     for wrong in [
         MeterConfig { eburst: 1, ..config },
         MeterConfig { cir: -1, ..config },

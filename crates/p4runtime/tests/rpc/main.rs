@@ -18,5 +18,6 @@ mod programs;
 mod quotas;
 mod replication;
 mod roles;
+mod symmetry;
 mod tenants;
 mod tls;

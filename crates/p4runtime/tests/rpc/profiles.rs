@@ -433,6 +433,45 @@ async fn the_size_of_a_group_is_that_of_its_selector_or_its_own() {
 }
 
 #[tokio::test]
+async fn members_have_no_weights_where_the_program_or_the_controller_says_so() {
+    let device = Device::start();
+    let mut client = with_selectors(&device).await;
+    let (entry, set) = choice(&client.names(), "by_weight", &[(1, 0), (2, 0)]);
+    let refused = client.insert(with(&entry, set.clone())).await.unwrap_err();
+    assert_eq!(refused.code, Code::InvalidArgument, "{refused:?}");
+    // The program, and then the P4Info of a controller for a program that does not.
+    let action = set_forwarding_pipeline_config_request::Action::VerifyAndCommit;
+    client
+        .set(action, &SELECTORS.replace("@max_group_size(8)", "@weights_disallowed @max_group_size(8)"))
+        .await
+        .unwrap();
+    assert!(client.info.action_profiles.iter().any(|profile| profile.weights_disallowed));
+    let p4info = client.info.clone();
+    for _ in 0..2 {
+        client.insert(with(&entry, set.clone())).await.unwrap();
+        let all = TableEntry { table_id: entry.table_id, ..TableEntry::default() };
+        assert_eq!(client.read(Entity::TableEntry(all)).await, [with(&entry, set.clone())]);
+        let (other, weighted) = choice(&client.names(), "by_weight", &[(1, 1), (2, 1)]);
+        let other = TableEntry { r#match: vec![exact(1, &[8, 1])], ..other };
+        let refused = client.insert(with(&other, weighted)).await.unwrap_err();
+        assert_eq!(refused.code, Code::InvalidArgument, "{refused:?}");
+        let config = ForwardingPipelineConfig {
+            p4info: Some(p4info.clone()),
+            p4_device_config: SELECTORS.as_bytes().to_vec().into(),
+            cookie: None,
+        };
+        let request = SetForwardingPipelineConfigRequest {
+            device_id: crate::common::DEVICE,
+            election_id: client.election,
+            action: action as i32,
+            config: Some(config),
+            ..Default::default()
+        };
+        client.calls.set_forwarding_pipeline_config(request).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_member_whose_port_is_down_is_left_out() {
     let device = Device::start();
     let mut client = device.ready().await;
