@@ -132,7 +132,7 @@ impl HashAlgorithm {
             }
             HashAlgorithm::CrcCcitt => u64::from(remainder::<u16, false>(CRC_CCITT.table(), 0xffff, data)),
             HashAlgorithm::Csum16 => u64::from(!ones_complement_sum(data)),
-            HashAlgorithm::Xor16 => u64::from(words(data).fold(0, |x, w| x ^ w)),
+            HashAlgorithm::Xor16 => u64::from(xor_of_words(data)),
             HashAlgorithm::OnesComplementSum => u64::from(ones_complement_sum(data)),
         }
     }
@@ -144,16 +144,31 @@ impl HashAlgorithm {
 }
 
 /// The one's complement sum of big-endian 16-bit words (RFC 1071), odd data padded with a zero byte.
+///
+/// Words of 32 bits in the order of the machine have the same sum once it is folded, with its bytes swapped where the machine's are (section 2
+/// there), and the processor adds many of them at a time. So many bytes that their sum does not fit 64 bits are 16 GiB.
 pub fn ones_complement_sum(data: &[u8]) -> u16 {
-    words(data).fold(0, |sum, word| {
-        let (sum, carry) = sum.overflowing_add(word);
-        // The end-around carry cannot overflow again: a sum that wrapped is at most 0xfffe.
-        sum + u16::from(carry)
-    })
+    let (words, last) = words_of_32(data);
+    let mut sum = words.iter().chain(&[last]).map(|word| u64::from(u32::from_ne_bytes(*word))).sum::<u64>();
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    u16::from_be(sum as u16)
 }
 
-fn words(data: &[u8]) -> impl Iterator<Item = u16> {
-    data.chunks(2).map(|c| u16::from_be_bytes([c[0], c.get(1).copied().unwrap_or(0)]))
+/// The sum without carries of big-endian 16-bit words, odd data padded with a zero byte.
+fn xor_of_words(data: &[u8]) -> u16 {
+    let (words, last) = words_of_32(data);
+    let all = words.iter().chain(&[last]).fold(0, |all, word| all ^ u32::from_ne_bytes(*word));
+    u16::from_be((all >> 16 ^ all) as u16)
+}
+
+/// The words of four bytes, and what is left with zeros after it.
+fn words_of_32(data: &[u8]) -> (&[[u8; 4]], [u8; 4]) {
+    let (words, rest) = data.as_chunks();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    (words, last)
 }
 
 #[cfg(test)]
@@ -228,6 +243,29 @@ mod tests {
         assert_eq!(HashAlgorithm::Csum16.compute(&ip), 0xb861);
         (ip[10], ip[11]) = (0xb8, 0x61);
         assert_eq!(HashAlgorithm::Csum16.compute(&ip), 0);
+    }
+
+    /// Sums word by word, as RFC 1071 and bmv2 define them.
+    #[test]
+    fn sums_are_those_of_words() {
+        let bytes: Vec<u8> = (0..200u32).map(|at| (at * at * 89 + 255 * (at % 3)) as u8).collect();
+        for data in
+            (0..bytes.len()).map(|length| &bytes[bytes.len() - length..]).chain([&[0xff; 64][..], &[0; 9]])
+        {
+            let words =
+                data.chunks(2).map(|word| u16::from_be_bytes([word[0], word.get(1).copied().unwrap_or(0)]));
+            let carried = words.clone().fold(0u16, |sum, word| {
+                let (sum, carry) = sum.overflowing_add(word);
+                sum + u16::from(carry)
+            });
+            assert_eq!(HashAlgorithm::OnesComplementSum.compute(data), carried.into(), "{data:?}");
+            assert_eq!(HashAlgorithm::Csum16.compute(data), (!carried).into(), "{data:?}");
+            assert_eq!(
+                HashAlgorithm::Xor16.compute(data),
+                words.fold(0, |all, word| all ^ word).into(),
+                "{data:?}"
+            );
+        }
     }
 
     #[test]
