@@ -3,7 +3,6 @@
 //! All structures are `repr(C)`; compiled code reads and writes them at the offsets of their fields.
 
 use millrace_frames::{MAX_BATCH, Place};
-pub use millrace_midend::GROWTH;
 use millrace_midend::Verdict;
 use millrace_midend::copies::MAX_COPIES;
 use millrace_state::LookupCounts;

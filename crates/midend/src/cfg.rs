@@ -94,8 +94,8 @@ pub enum Op {
         headers: Vec<HeaderId>,
         /// Whether headers are needed after this; else they become invalid.
         keep: bool,
-        /// Whether the packet may grow into the headroom.
-        in_place: bool,
+        /// Bytes of the headroom that the packet may grow into; a packet that grows by more moves to memory of the host.
+        growth: u32,
     },
     /// Starts to put a packet together header by header.
     StartEmit,
@@ -106,7 +106,7 @@ pub enum Op {
         /// As of `Deparse`.
         keep: bool,
         /// As of `Deparse`.
-        in_place: bool,
+        growth: u32,
     },
     /// All headers become invalid and the cursor goes to the start.
     Reparse,

@@ -4,7 +4,6 @@
 //! and a packet whose headers are as they were parsed needs no work at all.
 
 use crate::facts::{Cursor, Facts, HeaderPlace, whole_bytes};
-use crate::footprint::GROWTH;
 use millrace_pipeline::*;
 
 /// Most bytes of headers that are read before they are written elsewhere.
@@ -34,7 +33,7 @@ pub fn moves(
     program: &Program,
     facts: &Facts,
     headers: &[HeaderId],
-    in_place: bool,
+    growth: u32,
 ) -> Option<(Vec<Move>, Front)> {
     let mut total = 0;
     let mut moves = Vec::new();
@@ -48,7 +47,6 @@ pub fn moves(
         moves.push(Move { header: *header, to: total, bytes });
         total += bytes;
     }
-    let growth = if in_place { GROWTH as u32 } else { 0 };
     let front = match facts.cursor {
         Cursor::At(cursor) if cursor.is_multiple_of(8) && total <= MAX_MOVED.min(cursor / 8 + growth) => {
             Front::At(i64::from(cursor / 8) - i64::from(total))

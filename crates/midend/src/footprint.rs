@@ -13,8 +13,6 @@ use millrace_pipeline::*;
 use rustc_hash::FxHashMap;
 
 pub use millrace_frames::{Footprint, HEADROOM};
-/// The most that one deparser takes of the headroom; a packet that grows by more moves to memory of the host.
-pub const GROWTH: usize = 128;
 
 /// Adds the bytes from one to another, counted from the start of the packet.
 fn extend(footprint: &mut Footprint, start: i64, end: i64) {
@@ -120,8 +118,8 @@ impl Bound<'_> {
                 self.footprint = Footprint::EVERYTHING;
                 self.moves = true;
             }
-            Op::Deparse { headers, in_place, .. } => {
-                match deparse::moves(self.program, facts, headers, *in_place) {
+            Op::Deparse { headers, growth, .. } => {
+                match deparse::moves(self.program, facts, headers, *growth) {
                     Some((moves, Front::At(start))) => {
                         for step in moves {
                             let to = start + i64::from(step.to);
@@ -132,10 +130,10 @@ impl Bound<'_> {
                         }
                         self.moves |= start != 0;
                     }
-                    Some((_, Front::BeforeCursor(_))) | None => self.put_together(facts, *in_place),
+                    Some((_, Front::BeforeCursor(_))) | None => self.put_together(facts, *growth),
                 }
             }
-            Op::FinishEmit { in_place, .. } => self.put_together(facts, *in_place),
+            Op::FinishEmit { growth, .. } => self.put_together(facts, *growth),
             _ => {}
         }
     }
@@ -157,13 +155,12 @@ impl Bound<'_> {
     }
 
     /// The runtime puts headers before the payload, or all in memory of its own.
-    fn put_together(&mut self, facts: &Facts, in_place: bool) {
+    fn put_together(&mut self, facts: &Facts, growth: u32) {
         self.moves = true;
-        let front = if in_place { GROWTH as i64 } else { 0 };
         let end = match facts.cursor {
             Cursor::At(at) => at / 8,
             Cursor::Byte | Cursor::Bit => self.reach,
         };
-        extend(&mut self.footprint, -front, i64::from(end).max(1));
+        extend(&mut self.footprint, -i64::from(growth), i64::from(end).max(1));
     }
 }

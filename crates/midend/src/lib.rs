@@ -41,7 +41,7 @@ mod verdict;
 
 pub use budget::{Cancel, CancelOnDrop, Limit, Meter, Refusal, limbs, type_width};
 pub use constants::Constants;
-pub use footprint::{Footprint, GROWTH, HEADROOM};
+pub use footprint::{Footprint, HEADROOM};
 pub use plan::{Plan, Start, Step};
 pub use simplify::simplify;
 pub use site::Site;

@@ -71,6 +71,10 @@ pub enum Does {
     Call(Callee),
 }
 
+/// Bytes that a writer of headers has room for when it starts, at most (the third argument of `writer_start`): more than the headers of usual
+/// programs have, so that room is rarely made while they are written.
+pub const MAX_ROOM: u64 = 2048;
+
 /// What is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {

@@ -186,13 +186,13 @@ impl Printer<'_> {
                 format!("input {}, {input}", self.slot(*dst))
             }
             Op::NoteParsed => "note_parsed".to_owned(),
-            Op::Deparse { headers, keep, in_place } => {
+            Op::Deparse { headers, keep, growth } => {
                 let names: Vec<String> = headers.iter().map(|header| self.header(*header)).collect();
-                format!("deparse ({}){}", names.join(", "), deparse_words(*keep, *in_place))
+                format!("deparse ({}){}", names.join(", "), deparse_words(*keep, *growth))
             }
             Op::StartEmit => "start_emit".to_owned(),
             Op::Emit(header) => format!("emit {}", self.header(*header)),
-            Op::FinishEmit { keep, in_place } => format!("finish_emit{}", deparse_words(*keep, *in_place)),
+            Op::FinishEmit { keep, growth } => format!("finish_emit{}", deparse_words(*keep, *growth)),
             Op::Reparse => "reparse".to_owned(),
             Op::SetOut(expr) => format!("set_out {}", self.expr(expr)),
             Op::StartCopies => "start_copies".to_owned(),
@@ -298,12 +298,11 @@ impl Printer<'_> {
     }
 }
 
-fn deparse_words(keep: bool, in_place: bool) -> &'static str {
-    match (keep, in_place) {
-        (false, false) => "",
-        (false, true) => " in_place",
-        (true, false) => " keep",
-        (true, true) => " keep in_place",
+fn deparse_words(keep: bool, growth: u32) -> String {
+    let keep = if keep { " keep" } else { "" };
+    match growth {
+        0 => keep.to_owned(),
+        bytes => format!("{keep} growth {bytes}"),
     }
 }
 

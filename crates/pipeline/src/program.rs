@@ -70,6 +70,18 @@ pub struct Program {
     pub source_lines: Vec<SourceLine>,
 }
 
+impl Program {
+    /// The most bits that a header has, with the longest numbers of varying length.
+    pub fn most_bits(&self, header: HeaderId) -> u64 {
+        let header = &self.headers[header];
+        let varbits = header.fields.iter().map(|field| match self.slots[*field].ty {
+            Type::Varbit(width) => u64::from(width),
+            Type::Bool | Type::Bits(_) => 0,
+        });
+        u64::from(header.fixed_bits) + varbits.sum::<u64>()
+    }
+}
+
 /// The type of a scalar or of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {

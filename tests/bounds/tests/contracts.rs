@@ -258,6 +258,48 @@ fn varbits(most: u32, (before, after): (u32, u32), seen: &mut Seen) {
     hold(&mut compiled(&label, &source, ""), &mut frame, seen, (&label, &OF_PAYLOADS));
 }
 
+/// A packet stays where it is as long as the headers of its path fit the headroom, and its contract is that of a copy only where they may not.
+#[test]
+fn packets_that_grow() {
+    let program = |apply: &str| {
+        format!(
+            "#include <core.p4>\n#include <v1model.p4>\n\
+             header h_t {{ bit<8> k; bit<8> units; varbit<800> v; }}\nheader a_t {{ bit<1600> x; }}\nheader b_t {{ bit<448> x; }}\n\
+             struct headers_t {{ a_t a; a_t b; b_t c; h_t h; }}\nstruct metadata_t {{ }}\n\
+             parser P(packet_in p, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t s) {{\n\
+               state start {{ p.extract(hdr.h, (bit<32>) p.lookahead<bit<16>>()[7:0] * 8); transition accept; }}\n}}\n\
+             control V(inout headers_t hdr, inout metadata_t meta) {{ apply {{ }} }}\n\
+             control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t s) {{ apply {{ {apply} s.egress_spec = 1; }} }}\n\
+             control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t s) {{ apply {{ }} }}\n\
+             control C(inout headers_t hdr, inout metadata_t meta) {{ apply {{ }} }}\n\
+             control D(packet_out p, in headers_t hdr) {{ apply {{ p.emit(hdr); }} }}\n\
+             V1Switch(P(), V(), I(), E(), C(), D()) main;\n"
+        )
+    };
+    let mut random = Random::new(3);
+    let mut frame = || {
+        let bytes = random.below(101);
+        let more = [0, 60, 1400, 9000][random.below(4)];
+        let mut frame: Vec<u8> = (0..2 + bytes + more).map(|_| random.below(256) as u8).collect();
+        frame[1] = bytes as u8;
+        frame
+    };
+    let mut seen = Seen::default();
+    for (label, apply, stays) in [
+        ("one of two", "if (hdr.h.k < 128) { hdr.a.setValid(); } else { hdr.b.setValid(); }", true),
+        ("256 bytes", "hdr.a.setValid(); if (hdr.h.k < 128) { hdr.c.setValid(); }", true),
+        ("400 bytes", "hdr.a.setValid(); if (hdr.h.k < 128) { hdr.b.setValid(); }", false),
+    ] {
+        let mut counted = compiled(label, &program(apply), "");
+        hold(&mut counted, &mut frame, &mut seen, (label, &OF_PAYLOADS));
+        let most =
+            seen.0.iter().filter(|(callee, _)| callee.ends_with(label) && callee.contains("writer_finish"));
+        let most: Vec<u64> = most.map(|(_, (_, most, _))| *most).collect();
+        assert!(!most.is_empty() && most.iter().all(|most| (*most < 1000) == stays), "{label}: {most:?}");
+    }
+    check(&seen);
+}
+
 fn meter(unit: &str) -> String {
     format!("meter(64, MeterType.{unit}) m; bit<2> color = 0;")
 }

@@ -4,13 +4,12 @@ mod added;
 
 use super::Contract;
 use crate::knowledge::Knowledge;
+use millrace_midend::machine::MAX_ROOM;
 use millrace_pipeline::limits::MAX_PAYLOAD;
 use millrace_pipeline::*;
 
 /// Most bytes that a helper is given whose number is not known where it is called.
 const MOST_BYTES: u64 = MAX_PAYLOAD as u64;
-/// Bytes that are written without more memory.
-const WRITER_ROOM: u64 = 128;
 /// Numbers of one or two limbs are kept without memory of their own.
 const IN_PLACE: u64 = 128;
 
@@ -22,6 +21,7 @@ pub(super) fn helper(
 ) -> Option<Contract> {
     let known = |at: usize| known.get(at).copied().flatten();
     let varbit = widest_varbit(program);
+    let is_copied = added::begins_at_bytes(program);
     let fixed = Contract::fixed;
     Some(match name {
         "count" => fixed(44, 4),
@@ -54,10 +54,10 @@ pub(super) fn helper(
         "digest" => fixed(80 + 2 * known(1)?, 6 + known(1)?.div_ceil(8)),
         "put_in_front" | "writer_finish" => {
             let headers = added::header_bytes(program);
-            let stays =
-                known(3).is_some_and(|growth| added::bytes(program).is_some_and(|added| added <= growth));
+            let stays = known(3)
+                .is_some_and(|growth| added::bytes(program, knowledge).is_some_and(|added| added <= growth));
             match stays {
-                true => fixed(130 + headers, 8 + headers / 32),
+                true => fixed(130 + copy(headers), 8 + headers / 32),
                 // The packet goes to memory of its own.
                 false => Contract::allocating(900 + 5 * (MOST_BYTES + headers), 12 + MOST_BYTES / 32),
             }
@@ -65,15 +65,25 @@ pub(super) fn helper(
         "atomic_begin" => fixed(11, 3),
         "atomic_end" => fixed(7, 2),
         "read_bits" => fixed(bits(known(2)?), 4 + known(2)? / 512),
+        "read_varbit" if is_copied => fixed(100 + copy(varbit.div_ceil(8)), 4 + varbit / 256),
         "read_varbit" => fixed(130 + 66 * varbit.div_ceil(64), 4 + varbit / 256),
         "copy_varbit" => fixed(30 + varbit / 8, 4 + varbit / 256),
         "varbits_equal" => fixed(40 + varbit / 8, 4 + varbit / 256),
-        // Room for what is written, twice as much when it is full.
+        // It begins with room for all of its headers, or for so many bytes, and then has twice as many whenever it is full.
         "writer_start" => {
-            let pieces = added::header_bytes(program).div_ceil(WRITER_ROOM).max(1).next_power_of_two();
+            let room = known(2)?;
+            let most = if room < MAX_ROOM {
+                room
+            } else {
+                added::header_bytes(program).max(added::hashed_bytes(program))
+            };
+            let pieces = most.div_ceil(room.max(1)).max(1).next_power_of_two();
             Contract::allocating(450 + 700 * u64::from(pieces.ilog2()), 4)
         }
         "writer_bits" => Contract::allocating(written(known(2)?), 8 + known(2)? / 256),
+        "writer_varbit" if is_copied => {
+            Contract::allocating(150 + copy(varbit.div_ceil(8)), 8 + varbit / 256)
+        }
         "writer_varbit" => Contract::allocating(90 + written(varbit), 8 + varbit / 256),
         "writer_payload" => Contract::allocating(1500 + 3 * MOST_BYTES, 8 + MOST_BYTES / 32),
         "writer_hash" => {
@@ -84,6 +94,15 @@ pub(super) fn helper(
         _ => return None,
     })
 }
+
+/// Bytes are copied where they are: many at a time, but an instruction each above a length from which the C library has the processor repeat
+/// one.
+fn copy(bytes: u64) -> u64 {
+    if bytes < REPEATED { 40 + bytes / 8 } else { 60 + bytes }
+}
+
+/// See [`copy`]; at least half of what C libraries have it at.
+const REPEATED: u64 = 2048;
 
 /// Bits of the widest number of varying width.
 fn widest_varbit(program: &Program) -> u64 {
@@ -118,11 +137,11 @@ fn register(reads: bool, width: u64) -> Contract {
 fn hash(number: u64, bytes: u64) -> Option<Contract> {
     let found = HashAlgorithm::ALL.iter().find(|algorithm| **algorithm as u64 == number);
     let instructions = match found {
-        Some(HashAlgorithm::Identity) => 64,
+        Some(HashAlgorithm::Identity) => 72,
         Some(HashAlgorithm::Crc16 | HashAlgorithm::Crc16Custom | HashAlgorithm::CrcCcitt) => 60 + 3 * bytes,
         Some(HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom) => 66 + 3 * bytes,
-        Some(HashAlgorithm::Xor16) => 40 + 8 * bytes,
-        Some(HashAlgorithm::Csum16 | HashAlgorithm::OnesComplementSum) => 80 + 9 * bytes,
+        Some(HashAlgorithm::Xor16) => 110 + bytes / 2,
+        Some(HashAlgorithm::Csum16 | HashAlgorithm::OnesComplementSum) => 120 + (5 * bytes).div_ceil(8),
         // With parameters of its own.
         None => return None,
     };

@@ -9,7 +9,6 @@ use super::fields::{Base, words};
 use super::ops::Operations;
 use super::values::Num;
 use super::variables::PacketVar;
-use crate::abi;
 use crate::runtime::{Helper, Writer};
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use millrace_midend::cfg::{Cfg, CfgBlock};
@@ -34,16 +33,16 @@ const MAX_BESIDE: u32 = 2048;
 type Emitted = Vec<(HeaderId, u32)>;
 
 impl Operations<'_> {
-    pub(super) fn deparse(&mut self, headers: &[HeaderId], keep: bool, in_place: bool) {
-        if let Some((moves, front)) = moves(self.slots.program, &self.slots.facts, headers, in_place) {
+    pub(super) fn deparse(&mut self, headers: &[HeaderId], keep: bool, growth: u32) {
+        if let Some((moves, front)) = moves(self.slots.program, &self.slots.facts, headers, growth) {
             return self.deparse_in_place(&moves, front, keep);
         }
         if let Some(emitted) = self.emitted_whole(headers) {
-            return self.deparse_beside(&emitted, keep, in_place);
+            return self.deparse_beside(&emitted, keep, growth);
         }
         self.start_emit();
         headers.iter().for_each(|header| self.append_header(Writer::Packet, *header));
-        self.finish_emit(keep, in_place);
+        self.finish_emit(keep, growth);
     }
 
     /// The headers that may be valid, where each has a known number of bytes and all fit on the stack.
@@ -56,7 +55,7 @@ impl Operations<'_> {
     }
 
     /// Puts headers one after another, and then before the payload.
-    fn deparse_beside(&mut self, emitted: &Emitted, keep: bool, in_place: bool) {
+    fn deparse_beside(&mut self, emitted: &Emitted, keep: bool, growth: u32) {
         if keep {
             self.keep_headers();
         }
@@ -73,7 +72,7 @@ impl Operations<'_> {
         let len = self.ins().isub(end, start);
         let packet = self.packet().moved();
         let (host, cursor) = (self.packet().host(), self.slots.cursor());
-        let growth = self.growth(in_place);
+        let growth = self.e().int(growth.into());
         self.e().call(Helper::PutInFront, &[host, packet, cursor, growth, start, len]);
         self.packet().reload_packet();
         self.ins().jump(done, &[]);
@@ -158,11 +157,6 @@ impl Operations<'_> {
             self.packet().store_raw(Base::Other, to, at, size, value);
         }
         self.e().plus(to, i64::from(bytes))
-    }
-
-    /// What a deparser may take of the headroom, in bytes.
-    fn growth(&mut self, in_place: bool) -> Value {
-        self.e().int(if in_place { abi::GROWTH as u64 } else { 0 })
     }
 
     fn deparse_in_place(&mut self, moves: &[Move], front: Front, keep: bool) {
@@ -269,16 +263,18 @@ impl Operations<'_> {
     }
 
     pub(super) fn start_emit(&mut self) {
-        self.start_writer(Writer::Packet);
+        let program = self.slots.program;
+        let bits = program.headers.keys().map(|header| program.most_bits(header)).sum();
+        self.start_writer(Writer::Packet, bits);
     }
 
-    pub(super) fn finish_emit(&mut self, keep: bool, in_place: bool) {
+    pub(super) fn finish_emit(&mut self, keep: bool, growth: u32) {
         if keep {
             self.keep_headers();
         }
         let packet = self.packet().moved();
         let (host, cursor): (Value, Value) = (self.packet().host(), self.slots.cursor());
-        let growth = self.growth(in_place);
+        let growth = self.e().int(growth.into());
         self.e().call(Helper::WriterFinish, &[host, packet, cursor, growth]);
         self.packet().reload_packet();
         self.packet().cache.forget_packet();

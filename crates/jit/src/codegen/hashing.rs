@@ -8,7 +8,9 @@ use crate::runtime::{Helper, Writer, hasher_number};
 use cranelift_codegen::ir::{InstBuilder, Value};
 use millrace_midend::cfg::{Cfg, Op};
 use millrace_midend::facts::HeaderPlace;
+use millrace_midend::machine::MAX_ROOM;
 use millrace_midend::specialise::{NodeId, Specialised};
+use millrace_midend::type_width;
 use millrace_pipeline::*;
 use rustc_hash::FxHashSet;
 
@@ -236,7 +238,14 @@ impl Operations<'_> {
 
     /// By a writer that takes whatever comes.
     fn hash_written(&mut self, how: (HashAlgorithm, Option<HashId>), data: &[DataItem]) -> Num {
-        self.start_writer(Writer::Hash);
+        let program = self.slots.program;
+        let bits = data.iter().map(|item| match item {
+            DataItem::Value(value) => u64::from(type_width(value.ty(program))),
+            DataItem::Header(header) => program.most_bits(*header),
+            // It is written at once, and takes what memory it needs.
+            DataItem::Payload => 0,
+        });
+        self.start_writer(Writer::Hash, bits.sum());
         for item in data {
             match item {
                 DataItem::Value(expr) => {
@@ -260,10 +269,11 @@ impl Operations<'_> {
         Num::one(how.0.width(), hash)
     }
 
-    /// A writer starts again, empty.
-    pub(super) fn start_writer(&mut self, writer: Writer) {
-        let (host, writer) = (self.packet().host(), self.e().int(writer as u64));
-        self.e().call(Helper::WriterStart, &[host, writer]);
+    /// A writer starts again, empty, with room for so many bits.
+    pub(super) fn start_writer(&mut self, writer: Writer, bits: u64) {
+        let room = bits.div_ceil(8).min(MAX_ROOM);
+        let (host, writer, room) = (self.packet().host(), self.e().int(writer as u64), self.e().int(room));
+        self.e().call(Helper::WriterStart, &[host, writer, room]);
     }
 
     /// Appends a value to a writer.

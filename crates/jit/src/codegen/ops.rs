@@ -89,16 +89,16 @@ impl<'a> Operations<'a> {
                 let bits = self.slots.header_bits();
                 self.packet().set(PacketVar::Parsed, bits);
             }
-            Op::Deparse { headers, keep, in_place } => {
-                self.deparse(headers, *keep, *in_place);
+            Op::Deparse { headers, keep, growth } => {
+                self.deparse(headers, *keep, *growth);
                 if !keep {
                     self.slots.point_all_nowhere();
                 }
             }
             Op::StartEmit => self.start_emit(),
             Op::Emit(header) => self.append_header(Writer::Packet, *header),
-            Op::FinishEmit { keep, in_place } => {
-                self.finish_emit(*keep, *in_place);
+            Op::FinishEmit { keep, growth } => {
+                self.finish_emit(*keep, *growth);
                 if !keep {
                     self.slots.point_all_nowhere();
                 }

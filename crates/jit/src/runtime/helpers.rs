@@ -6,7 +6,7 @@ use super::lookup::in_lines;
 use super::writer::varbit_of;
 use crate::abi::Moved;
 use millrace_midend::type_width;
-use millrace_pipeline::bits::{self, BitWriter};
+use millrace_pipeline::bits;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 use millrace_state::Color;
@@ -263,9 +263,9 @@ unsafe extern "C" fn hash(to: *mut Host<'static>, number: u64, data: *const u8, 
     unsafe { hash_by(host(to), number, slice::from_raw_parts(data, bytes as usize)) }
 }
 
-unsafe extern "C" fn writer_start(to: *mut Host<'static>, writer: u64) -> u64 {
+unsafe extern "C" fn writer_start(to: *mut Host<'static>, writer: u64, room: u64) -> u64 {
     // SAFETY: the host.
-    unsafe { host(to) }.writer(writer).begin(BitWriter::ROOM);
+    unsafe { host(to) }.writer(writer).begin(room as usize);
     0
 }
 

@@ -4,6 +4,7 @@ use super::{Cfg, CfgBlock, CfgId, Input, Leave, Op, Spill, Term};
 use crate::budget::Refusal;
 use crate::budget::{Cost, Limit, MAX_ESTIMATE, Meter};
 use crate::copies::{Copies, MAX_COPIES};
+use crate::footprint::HEADROOM;
 use crate::plan::{Plan, Start, Step};
 use crate::site::Site;
 use crate::verdict::Verdict;
@@ -23,7 +24,7 @@ pub fn flatten(program: &Program, plan: &Plan, meter: &Meter<'_>) -> Result<Cfg,
         work: &work,
         blocks: PrimaryMap::new(),
         keeps_headers: true,
-        in_place: plan.steps.iter().filter(is_deparser).count() <= MAX_DEPARSERS_IN_PLACE,
+        growth: growth(plan.steps.iter().filter(is_deparser).count()),
         copies: traffic_manager.and_then(|_| Copies::of(program, &work)),
         together: None,
         after: None,
@@ -72,8 +73,16 @@ pub fn flatten(program: &Program, plan: &Plan, meter: &Meter<'_>) -> Result<Cfg,
     }
 }
 
-/// Deparsers of one plan that may take from the headroom, each at most [`crate::footprint::GROWTH`].
-const MAX_DEPARSERS_IN_PLACE: usize = crate::footprint::HEADROOM / crate::footprint::GROWTH;
+/// Deparsers of one plan that may take from the headroom.
+const MAX_DEPARSERS_IN_PLACE: usize = 2;
+
+/// What each of so many deparsers may take of the headroom: an equal share, as each starts where the one before has ended.
+fn growth(deparsers: usize) -> u32 {
+    match deparsers {
+        1..=MAX_DEPARSERS_IN_PLACE => (HEADROOM / deparsers) as u32,
+        _ => 0,
+    }
+}
 
 /// So many bytes of names count as an instruction.
 const BYTES_OF_COST: usize = 16;
@@ -88,8 +97,8 @@ struct Builder<'a> {
     blocks: PrimaryMap<CfgId, CfgBlock>,
     /// Whether headers matter after the body that is being added.
     keeps_headers: bool,
-    /// Whether deparsers may take from the headroom.
-    in_place: bool,
+    /// What each deparser may take of the headroom, in bytes.
+    growth: u32,
     /// How copies of packets pass egress, where the plan has it and the program allows that they do so together.
     copies: Option<Copies>,
     /// Where the part of egress begins that is run once for all copies.
@@ -334,11 +343,7 @@ impl Builder<'_> {
                 Some((start, emits)) => {
                     let end = self.block(
                         "deparsed",
-                        vec![Op::Deparse {
-                            headers: emits,
-                            keep: self.keeps_headers,
-                            in_place: self.in_place,
-                        }],
+                        vec![Op::Deparse { headers: emits, keep: self.keeps_headers, growth: self.growth }],
                         Term::Goto(next),
                     );
                     let ends = Ends { end, exit: end, reject, limit: None };
@@ -347,7 +352,7 @@ impl Builder<'_> {
                 }
                 None => {
                     ops.push(Op::StartEmit);
-                    let finish = Op::FinishEmit { keep: self.keeps_headers, in_place: self.in_place };
+                    let finish = Op::FinishEmit { keep: self.keeps_headers, growth: self.growth };
                     next = self.block("deparsed", vec![finish], Term::Goto(next));
                 }
             },

@@ -77,9 +77,6 @@ pub struct BitWriter {
 }
 
 impl BitWriter {
-    /// Bytes that compiled code writes without more memory: most headers of a packet.
-    pub const ROOM: usize = 128;
-
     /// Without any bits yet.
     pub fn new() -> BitWriter {
         BitWriter::default()
