@@ -9,7 +9,7 @@ use crate::forwarding::{Forwarding, Lock};
 use crate::interfaces::Interfaces;
 use crate::line::Line;
 use crate::packets;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, echo};
 use crate::requests::Requests;
 use crate::role_config::RoleConfig;
 use crate::streams::Streams;
@@ -36,9 +36,6 @@ use tracing::{debug, info};
 const HANDOVER: Duration = Duration::from_millis(200);
 /// Between two looks whether it has ended.
 const PAUSE: Duration = Duration::from_millis(2);
-
-/// Most bytes of a packet that goes back to its client with what was wrong with it.
-const MAX_ECHO: usize = 256 << 10;
 
 /// What the device hears of, in order.
 #[derive(Debug)]
@@ -277,8 +274,7 @@ impl Device {
     }
 
     pub(crate) fn refuse_packet(&self, client: ClientId, packet: PacketOut, refusal: Refusal) {
-        let packet_out = (packet.payload.len() <= MAX_ECHO).then_some(packet);
-        let details = PacketOutError { packet_out };
+        let details = PacketOutError { packet_out: echo(packet) };
         self.report(client, refusal, stream_error::Details::PacketOut(details));
     }
 

@@ -4,7 +4,16 @@ use millrace_chassis::{ProgramError, Why};
 use millrace_dataplane::{ObjectError, ReplicationError};
 use millrace_p4runtime_api::v1::{StreamError, stream_error, stream_message_response};
 use millrace_state::{ProfileError, TableError, WriteError};
+use prost::Message;
 use tonic::{Code, Status};
+
+/// Most bytes of a message that goes back to its client with what was wrong with it.
+const MAX_ECHO: usize = 256 << 10;
+
+/// A message that goes back to its client, if it is short enough.
+pub(crate) fn echo<M: Message>(message: M) -> Option<M> {
+    (message.encoded_len() <= MAX_ECHO).then_some(message)
+}
 
 /// A canonical code with a sentence.
 #[derive(Clone, Debug, PartialEq)]

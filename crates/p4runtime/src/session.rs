@@ -6,7 +6,7 @@ use crate::devices::Devices;
 use crate::line::Line;
 use crate::peers::OpenStream;
 use crate::read::STALL;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, echo};
 use millrace_access::Right;
 use millrace_p4runtime_api::v1::stream_error::Details;
 use millrace_p4runtime_api::v1::stream_message_request::Update;
@@ -61,11 +61,11 @@ pub(crate) async fn session(
 fn details(update: Update) -> Option<Details> {
     match update {
         Update::Arbitration(_) => None,
-        Update::Packet(packet) => Some(Details::PacketOut(PacketOutError { packet_out: Some(packet) })),
+        Update::Packet(packet) => Some(Details::PacketOut(PacketOutError { packet_out: echo(packet) })),
         Update::DigestAck(ack) => {
-            Some(Details::DigestListAck(DigestListAckError { digest_list_ack: Some(ack) }))
+            Some(Details::DigestListAck(DigestListAckError { digest_list_ack: echo(ack) }))
         }
-        Update::Other(other) => Some(Details::Other(StreamOtherError { other: Some(other) })),
+        Update::Other(other) => Some(Details::Other(StreamOtherError { other: echo(other) })),
     }
 }
 
