@@ -163,13 +163,17 @@ impl Lexer {
         Span::new(self.file, start as u32, self.pos as u32)
     }
 
-    /// The length of a backslash and line break at a distance, 0 if there is none.
+    /// The length of a backslash and line break at a distance, 0 if there is none. White space may stand between them, as for
+    /// cpp: an editor does not show it.
     fn splice(&self, ahead: usize) -> usize {
-        match (self.peek(ahead), self.peek(ahead + 1), self.peek(ahead + 2)) {
-            (Some(b'\\'), Some(b'\n'), _) => 2,
-            (Some(b'\\'), Some(b'\r'), Some(b'\n')) => 3,
-            _ => 0,
+        if self.peek(ahead) != Some(b'\\') {
+            return 0;
         }
+        let mut length = 1;
+        while matches!(self.peek(ahead + length), Some(b' ' | b'\t' | b'\r' | 0x0b | 0x0c)) {
+            length += 1;
+        }
+        if self.peek(ahead + length) == Some(b'\n') { length + 1 } else { 0 }
     }
 
     /// Skips white space and comments, in the current line only if asked. True if there was any.
@@ -409,6 +413,7 @@ mod tests {
     fn comments_and_continuations_separate_or_join() {
         assert_eq!(texts("bi/**/t // x\\\nstill comment\nok"), ["bi", "t", "ok"]);
         assert_eq!(texts("ab\\\ncd \\\r\n e"), ["abcd", "e"]);
+        assert_eq!(texts("ab\\ \t\ncd \\ \r\n e // x \\ \nf"), ["abcd", "e"]);
         let (tokens, found) = lex("a /* no end");
         assert_eq!((tokens.len(), found.error_count()), (1, 1));
     }

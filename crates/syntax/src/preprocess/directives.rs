@@ -63,9 +63,13 @@ impl Preprocessor {
             "line" => self.line_directive(span, None),
             "pragma" => self.pragma(),
             "ident" => {}
+            // p4c and its preprocessor read over such lines, and programs have comments in the form of a shell's.
             other => {
-                let message = format!("unknown directive `#{other}`");
-                self.diagnostics.push(Diagnostic::error("preprocessor", span, message));
+                let message = format!("unknown directive `#{other}`: this line is left out");
+                self.diagnostics.push(
+                    Diagnostic::warning("preprocessor", span, message)
+                        .with_help("a comment begins with `//`"),
+                );
             }
         }
         self.skip_line();

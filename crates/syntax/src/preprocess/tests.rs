@@ -65,7 +65,8 @@ fn wrong_invocations_are_reported() {
     assert_eq!(show("#define __LINE__ 3\n"), " | `__LINE__` cannot be defined");
     assert_eq!(show("#define A 1\n#define A 2\nA"), "2 | macro `A` is defined again, differently");
     assert_eq!(show("#define A 1\n#define A 1\nA"), "1");
-    assert_eq!(show("#nonsense\n#\na"), "a | unknown directive `#nonsense`");
+    assert_eq!(show("#nonsense\n#\na"), "a | unknown directive `#nonsense`: this line is left out");
+    assert_eq!(show("a\n # it's here, \"b\nc"), "a c | unknown directive `#it`: this line is left out");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Expressions and references. Precedence and associativity are those of C, but for one thing: in the grammar the operands
-//! of a comparison are numbers and its result is none, so `a & 1 == 0` compares `a & 1`.
+//! of a comparison are numbers and its result is none, so `a & 1 == 0` compares `a & 1`, and `not a == 0` says that `a` is not 0.
 
 use num_bigint::BigInt;
 
@@ -11,6 +11,9 @@ use crate::span::Span;
 use crate::token::TokenKind;
 
 use super::{Parse, Parser};
+
+/// The lowest precedence of a comparison.
+const COMPARISONS: u8 = 3;
 
 /// An expression and its height in nodes.
 type Tall = (Expr, usize);
@@ -49,8 +52,8 @@ impl Parser<'_> {
             TokenKind::Word if self.text(token) == "and" => (BinaryOp::And, 2, 1),
             TokenKind::OrOr => (BinaryOp::Or, 1, 1),
             TokenKind::AndAnd => (BinaryOp::And, 2, 1),
-            TokenKind::EqEq => (BinaryOp::Eq, 3, 1),
-            TokenKind::NotEq => (BinaryOp::Ne, 3, 1),
+            TokenKind::EqEq => (BinaryOp::Eq, COMPARISONS, 1),
+            TokenKind::NotEq => (BinaryOp::Ne, COMPARISONS, 1),
             TokenKind::Gt if joined(TokenKind::Gt) => (BinaryOp::Shr, 8, 2),
             TokenKind::Lt => (BinaryOp::Lt, 4, 1),
             TokenKind::Le => (BinaryOp::Le, 4, 1),
@@ -103,7 +106,8 @@ impl Parser<'_> {
             _ => return self.primary(depth),
         };
         self.bump();
-        let (operand, height) = self.unary(depth + 1)?;
+        let (operand, height) =
+            if op == UnaryOp::Not { self.binary(COMPARISONS, depth + 1)? } else { self.unary(depth + 1)? };
         let span = token.span.to(operand.span);
         self.node(ExprKind::Unary(op, Box::new(operand)), span, height + 1)
     }

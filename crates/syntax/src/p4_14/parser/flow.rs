@@ -157,19 +157,35 @@ impl Parser<'_> {
     }
 
     fn statements(&mut self) -> Parse<Vec<Stmt>> {
+        self.nested(|p| {
+            let mut body = Vec::new();
+            p.braced(|p| {
+                body.push(p.statement()?);
+                Ok(())
+            })?;
+            Ok(body)
+        })
+    }
+
+    /// What follows a condition or `else`. The grammar has a block there; that one statement may stand without braces is an
+    /// extension that programs use.
+    fn branch(&mut self) -> Parse<Vec<Stmt>> {
+        if self.at(TokenKind::LBrace) {
+            return self.statements();
+        }
+        self.nested(|p| Ok(vec![p.statement()?]))
+    }
+
+    fn nested(&mut self, inner: impl FnOnce(&mut Self) -> Parse<Vec<Stmt>>) -> Parse<Vec<Stmt>> {
         if self.statements >= MAX_STATEMENT_DEPTH {
             let span = self.peek().span;
             let message = format!("more than {MAX_STATEMENT_DEPTH} statements are nested here");
             return Err(self.report(Diagnostic::error("limit", span, message)));
         }
         self.statements += 1;
-        let mut body = Vec::new();
-        let result = self.braced(|p| {
-            body.push(p.statement()?);
-            Ok(())
-        });
+        let result = inner(self);
         self.statements -= 1;
-        result.map(|()| body)
+        result
     }
 
     fn statement(&mut self) -> Parse<Stmt> {
@@ -222,7 +238,7 @@ impl Parser<'_> {
             self.expect(TokenKind::LParen)?;
             let condition = self.expression()?;
             self.expect(TokenKind::RParen)?;
-            let then = self.statements()?;
+            let then = self.branch()?;
             chain.push((start, condition, then));
             self.branches += 1;
             if self.branches > MAX_ELSE_IFS {
@@ -234,7 +250,8 @@ impl Parser<'_> {
                 break;
             }
             if !self.at_word("if") {
-                otherwise = self.statements()?;
+                otherwise = self.branch()?;
+                break;
             }
         }
         let mut made: Option<Stmt> = None;

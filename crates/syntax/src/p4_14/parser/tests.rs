@@ -1,4 +1,4 @@
-use crate::p4_14::ast::{ApplyLabel, Declaration, ExprKind, Index, Return, Stmt};
+use crate::p4_14::ast::{ApplyLabel, BinaryOp, Declaration, ExprKind, Index, Return, Stmt, UnaryOp};
 use crate::p4_14::{Parsed, parse_text};
 use crate::{Options, render};
 
@@ -74,6 +74,52 @@ fn expressions_bind_as_in_c_but_for_comparisons() {
 }
 
 #[test]
+fn a_negation_holds_a_comparison() {
+    let all = sound("control c { if (not a.b == 0 and !a.c > 1 or not valid(h)) { } }");
+    let Declaration::Control(control) = &all[0] else { panic!() };
+    let Stmt::If { condition, .. } = &control.body[0] else { panic!() };
+    let ExprKind::Binary(BinaryOp::Or, left, _) = &condition.kind else { panic!() };
+    let ExprKind::Binary(BinaryOp::And, first, second) = &left.kind else { panic!() };
+    for (side, compared) in [(first, BinaryOp::Eq), (second, BinaryOp::Gt)] {
+        let ExprKind::Unary(UnaryOp::Not, inner) = &side.kind else { panic!("{side:?}") };
+        assert!(matches!(&inner.kind, ExprKind::Binary(op, ..) if *op == compared), "{inner:?}");
+    }
+}
+
+#[test]
+fn a_branch_may_be_one_statement() {
+    let all = sound(
+        "control c { if (valid(h)) apply(t); else if (valid(g)) d(); else apply(u) { hit { } } \
+         if (valid(h)) if (valid(g)) d(); else e(); f(); }",
+    );
+    let Declaration::Control(control) = &all[0] else { panic!() };
+    assert_eq!(control.body.len(), 3);
+    let Stmt::If { then, otherwise, .. } = &control.body[0] else { panic!() };
+    assert!(matches!(then[..], [Stmt::Apply { .. }]));
+    let [Stmt::If { then, otherwise, .. }] = &otherwise[..] else { panic!() };
+    assert!(matches!((&then[..], &otherwise[..]), ([Stmt::Call { .. }], [Stmt::Apply { .. }])));
+    // An `else` belongs to the last `if`.
+    let Stmt::If { then, otherwise, .. } = &control.body[1] else { panic!() };
+    assert!(otherwise.is_empty());
+    assert!(matches!(&then[..], [Stmt::If { otherwise, .. }] if otherwise.len() == 1));
+}
+
+#[test]
+fn an_if_after_an_else_is_a_statement_of_its_own() {
+    let all = sound("control c { if (valid(h)) { a(); } else { b(); } if (valid(g)) { d(); } }");
+    let Declaration::Control(control) = &all[0] else { panic!() };
+    let [first, second] = &control.body[..] else { panic!("{:?}", control.body) };
+    let called = |body: &[Stmt]| match body {
+        [Stmt::Call { control, .. }] => control.as_str().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    let Stmt::If { then, otherwise, .. } = first else { panic!() };
+    assert_eq!((called(then), called(otherwise)), ("a".to_owned(), "b".to_owned()));
+    let Stmt::If { then, otherwise, .. } = second else { panic!() };
+    assert_eq!((called(then), otherwise.len()), ("d".to_owned(), 0));
+}
+
+#[test]
 fn applies_have_cases() {
     let all =
         sound("control c { apply(t) { hit { apply(u); } miss { d(); } } apply(v) { a, b { } default { } } }");
@@ -112,6 +158,10 @@ fn heights_are_bounded() {
     assert!(!errors(&deep).is_empty());
     let long = format!("control c {{ if (1{} == 1) {{ }} }}", "+1".repeat(400));
     assert!(!errors(&long).is_empty());
+    let negated = format!("control c {{ if ({} true) {{ }} }}", "not ".repeat(400));
+    assert!(!errors(&negated).is_empty());
+    let unbraced = format!("control c {{ {} d(); }}", "if (true) ".repeat(4000));
+    assert!(!errors(&unbraced).is_empty());
     let nested = format!("control c {{ {} }}", "if (true) {".repeat(4000));
     assert!(!errors(&nested).is_empty());
     let chain = format!("control c {{ if (true) {{ }} {} }}", "else if (true) { }".repeat(4000));
