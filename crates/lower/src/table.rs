@@ -222,15 +222,26 @@ impl<'a> Code<'_, 'a> {
         }
     }
 
-    /// `NoAction`, which is added to the list if it is not there.
+    /// `NoAction`, which is added to the list if it is not there. Another action of its name stands for it if that does
+    /// nothing, too: p4c writes `@name(".NoAction") action NoAction_1() {}` into programs that it prints.
     fn do_nothing(
         &mut self,
         lowered: &mut ir::Table,
         actions: &mut Vec<BoundAction>,
     ) -> Lower<ir::ActionCall> {
         let no_action = self.no_action()?;
-        let at = match actions.iter().position(|a| a.id == no_action.id) {
-            Some(at) => at,
+        let known = &self.cx.ir.program().actions;
+        let name = &known[no_action.id].name;
+        let at = match actions.iter().position(|a| known[a.id].name == *name) {
+            Some(at) => {
+                let listed = &self.cx.hir.actions[actions[at].hir];
+                if !(listed.params.is_empty() && listed.body.is_empty()) {
+                    let message = "the name `NoAction` is taken by an action that does something: a table that lists this one \
+                                   needs that of core.p4, too";
+                    return fail(code::PLACE, listed.span, message);
+                }
+                at
+            }
             None => {
                 lowered
                     .actions

@@ -12,6 +12,9 @@ use foldhash::{HashMap, HashMapExt};
 use millrace_syntax::ast::Annotation;
 use millrace_syntax::{Diagnostic, Span};
 
+/// The name of an action of core.p4 that programs may take for one of their own, too.
+const NO_ACTION: &str = "NoAction";
+
 impl Checker<'_> {
     /// Reports what would share a name in the control plane with something else of its kind.
     pub(crate) fn check_control_plane_names(&mut self) {
@@ -62,17 +65,18 @@ impl Checker<'_> {
         let mut names: SecondaryMap<ActionId, Option<ActionId>> = SecondaryMap::new();
         for (id, action) in self.hir.actions.iter() {
             let key = control_plane_name(&action.annotations, &action.name, action.control);
-            // A program may have its own `NoAction` next to that of core.p4.
-            if key.1 == "NoAction" {
-                continue;
-            }
+            // A program may have its own `NoAction` next to that of core.p4, with data of its own.
             let shown = key.1.clone();
             let earliest = *first.entry(key).or_insert(id);
             names[id] = Some(earliest);
             let other = &self.hir.actions[earliest];
             // Two of one name in one scope are reported as such.
             let declared_twice = (&other.name, other.control) == (&action.name, action.control);
-            if earliest != id && !declared_twice && self.action_data(earliest) != self.action_data(id) {
+            if earliest != id
+                && !declared_twice
+                && shown != NO_ACTION
+                && self.action_data(earliest) != self.action_data(id)
+            {
                 problems.push(("actions", shown, other.span, action.span));
             }
         }
@@ -81,11 +85,13 @@ impl Checker<'_> {
             for reference in &table.actions {
                 let Some(name) = names[reference.action] else { continue };
                 let earlier = *listed.entry(name).or_insert(reference.action);
-                let (one, other) = (&self.hir.actions[earlier], &self.hir.actions[reference.action]);
-                if earlier != reference.action
-                    && self.action_data(earlier) == self.action_data(reference.action)
-                {
-                    let shown = control_plane_name(&other.annotations, &other.name, other.control).1;
+                if earlier == reference.action {
+                    continue;
+                }
+                let (first, later) = (earlier.min(reference.action), earlier.max(reference.action));
+                let (one, other) = (&self.hir.actions[first], &self.hir.actions[later]);
+                let shown = control_plane_name(&other.annotations, &other.name, other.control).1;
+                if shown == NO_ACTION || self.action_data(earlier) == self.action_data(reference.action) {
                     problems.push(("actions", shown, one.span, other.span));
                 }
             }

@@ -49,6 +49,14 @@ control OneNameInOneTable() {
     apply { t.apply(); }
 }
 
+control TwoThatDoNothing() {
+    @name(".NoAction") action mine(bit<8> x) {} //~ ERROR E0107 two actions have the name `NoAction`
+    table t {
+        actions = { mine; NoAction; }
+    }
+    apply { t.apply(); }
+}
+
 control Hides(in bit<8> param) {
     bit<4> param = 1; //~ WARN W0005 hides the parameter
     apply {}
