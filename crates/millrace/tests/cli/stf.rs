@@ -82,7 +82,7 @@ fn the_tests_of_the_afdx_switches_pass() {
 
 #[test]
 fn the_tests_of_p4_14_pass() {
-    for name in ["arithmetic", "calculations", "headers", "parsing", "state", "wide"] {
+    for name in ["arithmetic", "calculations", "conditions", "headers", "parsing", "state", "wide"] {
         let (program, test) = (format!("tests/p4_14/{name}.p4"), format!("tests/p4_14/{name}.stf"));
         let said = millrace(&["stf", "--std", "p4-14", &program, &test]);
         assert_eq!(said.code, 0, "{}", said.err);
