@@ -99,11 +99,12 @@ impl Checker<'_> {
         problems
     }
 
-    /// What an entry gives to an action: names and types of its parameters without direction.
-    fn action_data(&self, action: ActionId) -> Vec<(&str, Ty)> {
+    /// What an entry gives to an action: names for the control plane and types of its parameters without direction.
+    fn action_data(&self, action: ActionId) -> Vec<(String, Ty)> {
         let params = self.hir.actions[action].params.iter().map(|&param| &self.hir.vars[param]);
         let data = params.filter(|param| matches!(param.kind, VarKind::Param(Direction::None)));
-        data.map(|param| (param.name.as_str(), param.ty)).collect()
+        data.map(|param| (name_of(&param.annotations).unwrap_or_else(|| param.name.clone()), param.ty))
+            .collect()
     }
 
     /// Tables and extern objects with an absolute name in a parser or control of which there are several instances. An

@@ -45,7 +45,7 @@ control First(inout vrf_id_t vrf) {
 
 control Second(inout vrf_id_t vrf) {
     @name(".nop") action nop_0() {}
-    @name(".set") action set(vrf_id_t to) { vrf = to; }
+    @name(".set") action set(@name("to") vrf_id_t to_1) { vrf = to_1; }
     table t {
         key = { vrf : exact; }
         actions = { nop_0; set; }
