@@ -68,6 +68,9 @@ fn word_before(bytes: &[u8], end: usize) -> u64 {
     }
 }
 
+/// Bytes that are written for a moment after those of a word.
+const SPARE: usize = 8;
+
 /// Puts bit strings one after another into bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BitWriter {
@@ -85,7 +88,7 @@ impl BitWriter {
     /// Begins again, with room for so many bytes: memory of what was written before is used again.
     pub fn begin(&mut self, room: usize) {
         self.bytes.clear();
-        self.bytes.reserve(room);
+        self.bytes.reserve(room + SPARE);
         self.free = 0;
     }
 
@@ -101,23 +104,31 @@ impl BitWriter {
 
     /// Appends all bits of a string, the highest first.
     pub fn push(&mut self, bits: &Bits) {
-        // Shifted to the left, the string starts right after the last bit written.
-        let used = (8 - self.free) % 8;
-        let total = used + bits.width();
-        let free = (8 - total % 8) % 8;
-        let shifted = match &bits.repr {
-            Repr::Small(v) if total + free <= 128 => (v << free).to_be_bytes(),
-            _ => return self.push_limbs(bits.width(), &bits.limbs().collect::<Vec<_>>()),
-        };
-        let mut fresh = &shifted[16 - ((total + free) / 8) as usize..];
-        if let (true, Some(last), Some((first, rest))) =
-            (used > 0, self.bytes.last_mut(), fresh.split_first())
-        {
-            *last |= first;
-            fresh = rest;
+        match &bits.repr {
+            Repr::Small(v) if bits.width <= 64 => self.push_word(bits.width, *v as u64),
+            _ => self.push_limbs(bits.width, &bits.limbs().collect::<Vec<_>>()),
         }
-        self.bytes.extend_from_slice(fresh);
-        self.free = free;
+    }
+
+    /// Appends the lowest bits of a word, 64 at most.
+    #[inline]
+    fn push_word(&mut self, width: u32, word: u64) {
+        if width == 0 {
+            return;
+        }
+        // The last byte has so many bits already: the string starts after these, at the highest end.
+        let used = (8 - self.free) % 8;
+        let shifted = u128::from(word << (64 - width)) << (64 - used);
+        let [first, fresh @ .., _, _, _, _, _, _, _] = shifted.to_be_bytes();
+        // A known number of bytes is copied without a call, and those that are none of the string go again.
+        let whole = self.bytes.len() + (used + width).div_ceil(8) as usize - usize::from(used > 0);
+        match self.bytes.last_mut().filter(|_| used > 0) {
+            Some(last) => *last |= first,
+            None => self.bytes.push(first),
+        }
+        self.bytes.extend_from_slice(&fresh);
+        self.bytes.truncate(whole);
+        self.free = (8 - (used + width) % 8) % 8;
     }
 
     /// Appends whole bytes.
@@ -144,9 +155,7 @@ impl BitWriter {
     pub fn push_limbs(&mut self, width: u32, limbs: &[u64]) {
         for (at, limb) in limbs.iter().enumerate().rev() {
             let width = width.saturating_sub(64 * at as u32).min(64);
-            if width > 0 {
-                self.push(&Bits::new(width, u128::from(*limb)));
-            }
+            self.push_word(width, *limb);
         }
     }
 
