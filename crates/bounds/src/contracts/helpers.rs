@@ -78,13 +78,11 @@ pub(super) fn helper(
                 added::header_bytes(program).max(added::hashed_bytes(program))
             };
             let pieces = most.div_ceil(room.max(1)).max(1).next_power_of_two();
-            Contract::allocating(450 + 700 * u64::from(pieces.ilog2()), 4)
+            Contract::allocating(520 + 700 * u64::from(pieces.ilog2()), 4)
         }
         "writer_bits" => Contract::allocating(written(known(2)?), 8 + known(2)? / 256),
-        "writer_varbit" if is_copied => {
-            Contract::allocating(150 + copy(varbit.div_ceil(8)), 8 + varbit / 256)
-        }
-        "writer_varbit" => Contract::allocating(90 + written(varbit), 8 + varbit / 256),
+        "writer_varbit" if is_copied => Contract::allocating(70 + copy(varbit.div_ceil(8)), 8 + varbit / 256),
+        "writer_varbit" => Contract::allocating(260 + 22 * varbit.div_ceil(64), 8 + varbit / 256),
         "writer_payload" => Contract::allocating(1500 + 3 * MOST_BYTES, 8 + MOST_BYTES / 32),
         "writer_hash" => {
             let hash = hash(known(1)?, added::hashed_bytes(program))?;
@@ -115,7 +113,7 @@ fn widest_varbit(program: &Program) -> u64 {
 
 /// A number of so many bits is appended to what is written, word by word.
 fn written(width: u64) -> u64 {
-    60 + 156 * width.div_ceil(64)
+    60 + 75 * width.div_ceil(64)
 }
 
 /// A number of so many bits is read from the packet, in words.
