@@ -282,7 +282,7 @@ mod tests {
         let mut packets = cut(&offload, &whole);
         assert_eq!(join(&packets).unwrap().frames, 3);
         packets[1].reset();
-        packets[1].set_frame(&cut(&offload, &whole)[1].data().to_vec()).unwrap();
+        packets[1].set_frame(cut(&offload, &whole)[1].data()).unwrap();
         assert!(join(&packets).is_none(), "the second one came by itself");
         assert!(join(&[]).is_none() && join(&packets[2..]).is_none());
         // UDP and frames with a tag are left alone.
