@@ -42,6 +42,9 @@ const COUNTS_CALLS: bool = !cfg!(debug_assertions);
 /// Frames of a program's own test that are counted with the most bytes.
 const LONGEST: usize = 6;
 
+/// Headers inside of a frame whose sums are made right.
+const MOST_INNER: usize = 8;
+
 /// Times that the directed frames are counted again.
 const AGAIN: usize = 5;
 
@@ -85,12 +88,23 @@ fn no_packet_costs_more_than_the_bound() {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-/// An IPv4 frame with the right sum of its header (RFC 791, RFC 1071); none: it is no such frame.
-fn with_header_sum(mut frame: Vec<u8>) -> Option<Vec<u8>> {
-    let is_ipv4 = frame.get(12..14)? == [8, 0];
-    let header = frame.get_mut(14..)?;
+/// An IPv4 frame with the right sum of its header; where more headers may be in it, as in a tunnel, also with the sum of each of these.
+/// None: it is no such frame.
+fn with_header_sums(frame: &[u8]) -> Vec<Vec<u8>> {
+    let is_ipv4 = frame.get(12..14).is_some_and(|ether_type| ether_type == [8, 0]);
+    let Some(outer) = with_header_sum(frame.to_vec(), 14).filter(|_| is_ipv4) else { return Vec::new() };
+    // A header without options.
+    let inner = (34..outer.len()).filter(|at| outer[*at] == 0x45).take(MOST_INNER);
+    let mut frames: Vec<Vec<u8>> = inner.filter_map(|at| with_header_sum(outer.clone(), at)).collect();
+    frames.push(outer);
+    frames
+}
+
+/// A frame with the right sum of the IPv4 header there (RFC 791, RFC 1071).
+fn with_header_sum(mut frame: Vec<u8>, at: usize) -> Option<Vec<u8>> {
+    let header = frame.get_mut(at..)?;
     let bytes = usize::from(header.first()? & 15) * 4;
-    let header = header.get_mut(..bytes).filter(|header| is_ipv4 && header.len() >= 20)?;
+    let header = header.get_mut(..bytes).filter(|header| header.len() >= 20)?;
     header[10..12].fill(0);
     let words = header.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
     let sum: u32 = words.sum();
@@ -115,7 +129,9 @@ fn check(bounded: &mut Bounded, part: usize, name: &str) -> Vec<String> {
     let frame = bound.frame.clone();
     let of_directed = frame.iter().chain(&bound.other_frames).map(|frame| (frame.port, frame.bytes.clone()));
     // What a sum must be no search finds out: it takes each for any number.
-    let summed = of_directed.clone().filter_map(|(port, frame)| Some((port, with_header_sum(frame)?)));
+    let summed = of_directed
+        .clone()
+        .flat_map(|(port, frame)| with_header_sums(&frame).into_iter().map(move |frame| (port, frame)));
     let of_directed: Vec<(u32, Vec<u8>)> = of_directed.chain(summed).collect();
     let of_frames = of_directed.len();
     // What reads the payload takes longest for the longest frame.
