@@ -135,6 +135,13 @@ impl TapQueue {
         Ok(plan.map_or(Taken::Error, |plan| Taken::Large(plan, 0..length)))
     }
 
+    /// Writes the first frames that can leave as one, and says how many they were; none: they do not.
+    fn write_joined(&mut self, packets: &[Packet]) -> Option<usize> {
+        let joined = join(packets)?;
+        let (pieces, count) = joined.pieces(packets);
+        self.device.write_vectored(&pieces[..count]).ok().map(|_| joined.frames)
+    }
+
     /// Writes one frame, and says that it was one.
     fn write(&mut self, packet: &Packet) -> io::Result<usize> {
         self.device.write_vectored(&[NOTHING_LEFT, packet.data()].map(IoSlice::new)).map(|_| 1)
@@ -204,14 +211,7 @@ impl QueuePair for TapQueue {
         let (mut sent, mut at, mut result) = ([false; MAX_BATCH], 0, Ok(()));
         while at < packets.len() && result.is_ok() {
             // Those that leave as one frame, or one that leaves alone.
-            let frames = match join(&packets[at..]) {
-                Some(joined) => {
-                    let (pieces, count) = joined.pieces(&packets[at..]);
-                    self.device.write_vectored(&pieces[..count]).map(|_| joined.frames)
-                }
-                None => self.write(&packets[at]),
-            };
-            match frames {
+            match self.write_joined(&packets[at..]).map_or_else(|| self.write(&packets[at]), Ok) {
                 Ok(frames) => {
                     packets[at..at + frames].iter().for_each(|packet| self.statistics.sent(packet.data()));
                     sent[at..at + frames].fill(true);

@@ -21,7 +21,6 @@ pub(super) fn helper(
 ) -> Option<Contract> {
     let known = |at: usize| known.get(at).copied().flatten();
     let varbit = widest_varbit(program);
-    let is_copied = added::begins_at_bytes(program);
     let fixed = Contract::fixed;
     Some(match name {
         "count" => fixed(44, 4),
@@ -65,7 +64,9 @@ pub(super) fn helper(
         "atomic_begin" => fixed(11, 3),
         "atomic_end" => fixed(7, 2),
         "read_bits" => fixed(bits(known(2)?), 4 + known(2)? / 512),
-        "read_varbit" if is_copied => fixed(100 + copy(varbit.div_ceil(8)), 4 + varbit / 256),
+        "read_varbit" if added::begins_at_bytes(program) => {
+            fixed(100 + copy(varbit.div_ceil(8)), 4 + varbit / 256)
+        }
         "read_varbit" => fixed(130 + 66 * varbit.div_ceil(64), 4 + varbit / 256),
         "copy_varbit" => fixed(30 + varbit / 8, 4 + varbit / 256),
         "varbits_equal" => fixed(40 + varbit / 8, 4 + varbit / 256),
@@ -81,7 +82,9 @@ pub(super) fn helper(
             Contract::allocating(520 + 700 * u64::from(pieces.ilog2()), 4)
         }
         "writer_bits" => Contract::allocating(written(known(2)?), 8 + known(2)? / 256),
-        "writer_varbit" if is_copied => Contract::allocating(70 + copy(varbit.div_ceil(8)), 8 + varbit / 256),
+        "writer_varbit" if added::begins_at_bytes(program) => {
+            Contract::allocating(70 + copy(varbit.div_ceil(8)), 8 + varbit / 256)
+        }
         "writer_varbit" => Contract::allocating(260 + 22 * varbit.div_ceil(64), 8 + varbit / 256),
         "writer_payload" => Contract::allocating(1500 + 3 * MOST_BYTES, 8 + MOST_BYTES / 32),
         "writer_hash" => {

@@ -9,8 +9,8 @@
 //! expects them on the link.
 
 use super::{
-    ETHERTYPE_IP4, ETHERTYPE_IP6, GSO_ECN, GSO_TCP4, GSO_TCP6, HEADER_LEN, NEEDS_CHECKSUM, TCP_CWR,
-    TCP_FIN_PSH, fold, get, put, sum,
+    ETHERTYPE_IP4, ETHERTYPE_IP6, GSO_ECN, GSO_TCP4, GSO_TCP6, HEADER_LEN, NEEDS_CHECKSUM, Segmentation,
+    TCP_CWR, TCP_FIN_PSH, fold, get, put, sum,
 };
 use millrace_frames::{MAX_BATCH, Packet};
 use std::io::IoSlice;
@@ -57,10 +57,12 @@ pub(crate) fn join(packets: &[Packet]) -> Option<Joined> {
     let (mut count, mut length) = (1, first.frame.len());
     if !first.may_end(first.frame) {
         for frame in frames {
-            let joined = length + frame.len() - first.headers.min(frame.len());
-            let is_next = joined <= MAX_JOINED && first.is_followed_by(frame, count);
-            // The sum of the first one is looked at once it has a second.
-            if !is_next || (count == 1 && !first.is_right(first.frame)) || !first.is_right(frame) {
+            let joined = length + frame.len() - first.plan.payload.min(frame.len());
+            let is_next = joined <= MAX_JOINED && first.has_headers_of(count, frame);
+            // The sums of the first one are looked at once it has a second.
+            let is_first_right =
+                || count > 1 || (first.has_headers_of(0, first.frame) && first.is_right(first.frame));
+            if !is_next || !is_first_right() || !first.is_right(frame) {
                 break;
             }
             (count, length, last) = (count + 1, joined, Some(frame));
@@ -72,30 +74,27 @@ pub(crate) fn join(packets: &[Packet]) -> Option<Joined> {
     last.map(|last| first.joined(count, length, last))
 }
 
-/// A frame of TCP that may be the first part of a large one.
+/// A frame of TCP that may be the first part of a large one, and how that would be cut.
 struct Part<'a> {
     frame: &'a [u8],
-    is_ip6: bool,
-    /// Where the TCP header starts, and where the payload does.
-    transport: usize,
-    headers: usize,
+    plan: Segmentation,
 }
 
 impl Part<'_> {
     fn of(frame: &[u8]) -> Option<Part<'_>> {
-        let is_ip6 = match get_in(frame, 12)? {
+        let ip6 = match get_in(frame, 12)? {
             ETHERTYPE_IP4 => false,
             ETHERTYPE_IP6 => true,
             _ => return None,
         };
         let version = *frame.get(ETHERNET)?;
-        let (network, protocol) = match is_ip6 {
+        let (network, protocol) = match ip6 {
             true => (IP6, *frame.get(ETHERNET + 6)?),
             false => (usize::from(version & 0x0f) * 4, *frame.get(ETHERNET + 9)?),
         };
         let transport = ETHERNET + network;
-        let headers = transport + usize::from(frame.get(transport + 12)? >> 4) * 4;
-        let is_whole = match is_ip6 {
+        let payload = transport + usize::from(frame.get(transport + 12)? >> 4) * 4;
+        let is_whole = match ip6 {
             true => version >> 4 == 6 && usize::from(get_in(frame, ETHERNET + 4)?) == frame.len() - transport,
             // Neither a fragment nor one that is to come.
             false => {
@@ -105,18 +104,27 @@ impl Part<'_> {
                     && get_in(frame, ETHERNET + 6)? & 0x3fff == 0
             }
         };
-        let is_tcp = protocol == TCP && headers >= transport + 20 && headers < frame.len();
-        let part = Part { frame, is_ip6, transport, headers };
-        (is_whole && is_tcp && part.flags(frame) & TCP_URG_RST_SYN == 0).then_some(part)
+        if !is_whole || protocol != TCP || payload < transport + 20 || payload >= frame.len() {
+            return None;
+        }
+        let plan = Segmentation {
+            tcp: true,
+            ip6,
+            network: ETHERNET,
+            transport,
+            checksum_offset: TCP_CHECKSUM,
+            payload,
+            segment_size: frame.len() - payload,
+            total: frame.len(),
+            done: 0,
+            segments: 0,
+        };
+        let part = Part { frame, plan };
+        (part.flags(frame) & TCP_URG_RST_SYN == 0).then_some(part)
     }
 
     fn flags(&self, frame: &[u8]) -> u8 {
-        frame[self.transport + 13]
-    }
-
-    /// Bytes of payload in each part but the last.
-    fn segment(&self) -> usize {
-        self.frame.len() - self.headers
+        frame[self.plan.transport + 13]
     }
 
     /// Whether no part comes after this one: the end of the data is told, or it is shorter.
@@ -124,90 +132,64 @@ impl Part<'_> {
         self.flags(frame) & TCP_FIN_PSH != 0 || frame.len() < self.frame.len()
     }
 
-    /// Whether a frame has the headers of part `number` of the large frame that begins with this one.
-    fn is_followed_by(&self, frame: &[u8], number: usize) -> bool {
-        if frame.len() <= self.headers || frame.len() > self.frame.len() {
-            return false;
-        }
-        let mut expected = [0; MAX_HEADERS];
-        let expected = &mut expected[..self.headers];
-        expected.copy_from_slice(&self.frame[..self.headers]);
-        self.put_length(expected, frame.len());
-        if !self.is_ip6 {
-            put(expected, ETHERNET + 4, get(expected, ETHERNET + 4).wrapping_add(number as u16));
-            self.put_sum_of_network(expected);
-        }
-        let sequence = self.transport + 4;
-        let done = (number * self.segment()) as u32;
-        let at = u32::from_be_bytes([
-            expected[sequence],
-            expected[sequence + 1],
-            expected[sequence + 2],
-            expected[sequence + 3],
-        ]);
-        expected[sequence..sequence + 4].copy_from_slice(&at.wrapping_add(done).to_be_bytes());
-        // Congestion is answered by the first part, the end told by the last. The checksum is looked at with the payload.
-        let flags = self.flags(self.frame) & !TCP_CWR | self.flags(frame) & TCP_FIN_PSH;
-        expected[self.transport + 13] = flags;
-        put(expected, self.transport + TCP_CHECKSUM, get(frame, self.transport + TCP_CHECKSUM));
-        *expected == frame[..self.headers]
+    /// The headers that cutting gives part `number` of the large frame that begins with this one, in a frame of so many bytes.
+    fn headers_of(&self, number: usize, length: usize) -> [u8; MAX_HEADERS] {
+        let mut headers = [0; MAX_HEADERS];
+        let own = &mut headers[..self.plan.payload];
+        own.copy_from_slice(&self.frame[..self.plan.payload]);
+        let plan =
+            Segmentation { done: number * self.plan.segment_size, segments: number as u16, ..self.plan };
+        let is_sound = plan.write_network_header(own, length);
+        debug_assert!(is_sound, "the header ends where that of TCP starts");
+        // None but the last has flags that only the last keeps.
+        plan.write_transport_header(own, length, true);
+        headers
     }
 
-    /// Whether the checksums of a frame with these headers are those that cutting writes.
-    fn is_right(&self, frame: &[u8]) -> bool {
-        let tcp = get(frame, self.transport + TCP_CHECKSUM) != 0
-            && fold(self.pseudo(frame.len()) + sum(&frame[self.transport..])) == 0xffff;
-        let mut network = [0; MAX_HEADERS];
-        let network = &mut network[..self.transport];
-        network.copy_from_slice(&frame[..self.transport]);
-        if !self.is_ip6 {
-            self.put_sum_of_network(network);
+    /// Whether a frame has the headers of part `number`. The checksum of TCP is looked at with the payload.
+    fn has_headers_of(&self, number: usize, frame: &[u8]) -> bool {
+        let Segmentation { payload, transport, .. } = self.plan;
+        if frame.len() <= payload || frame.len() > self.frame.len() {
+            return false;
         }
-        tcp && *network == frame[..self.transport]
+        let mut expected = self.headers_of(number, frame.len());
+        expected[transport + 13] |= self.flags(frame) & TCP_FIN_PSH;
+        put(&mut expected, transport + TCP_CHECKSUM, get(frame, transport + TCP_CHECKSUM));
+        expected[..payload] == frame[..payload]
+    }
+
+    /// Whether the checksum of TCP is what cutting writes.
+    fn is_right(&self, frame: &[u8]) -> bool {
+        let transport = self.plan.transport;
+        get(frame, transport + TCP_CHECKSUM) != 0
+            && fold(self.pseudo(frame.len()) + sum(&frame[transport..])) == 0xffff
     }
 
     /// The sum of the pseudo header of a frame of so many bytes.
     fn pseudo(&self, length: usize) -> u64 {
-        let addresses = if self.is_ip6 { ETHERNET + 8..ETHERNET + 40 } else { ETHERNET + 12..ETHERNET + 20 };
-        sum(&self.frame[addresses]) + u64::from(TCP) + (length - self.transport) as u64
-    }
-
-    /// Writes the length of a frame into its IP header.
-    fn put_length(&self, headers: &mut [u8], length: usize) {
-        match self.is_ip6 {
-            true => put(headers, ETHERNET + 4, (length - self.transport) as u16),
-            false => put(headers, ETHERNET + 2, (length - ETHERNET) as u16),
-        }
-    }
-
-    fn put_sum_of_network(&self, headers: &mut [u8]) {
-        put(headers, ETHERNET + 10, 0);
-        let checksum = !fold(sum(&headers[ETHERNET..self.transport]));
-        put(headers, ETHERNET + 10, checksum);
+        let addresses =
+            if self.plan.ip6 { ETHERNET + 8..ETHERNET + 40 } else { ETHERNET + 12..ETHERNET + 20 };
+        sum(&self.frame[addresses]) + u64::from(TCP) + (length - self.plan.transport) as u64
     }
 
     /// The large frame of so many bytes.
     fn joined(&self, frames: usize, length: usize, last: &[u8]) -> Joined {
-        let mut start = [0; HEADER_LEN + MAX_HEADERS];
-        let (offload, headers) = start.split_at_mut(HEADER_LEN);
-        let headers = &mut headers[..self.headers];
-        headers.copy_from_slice(&self.frame[..self.headers]);
-        self.put_length(headers, length);
-        if !self.is_ip6 {
-            self.put_sum_of_network(headers);
-        }
-        headers[self.transport + 13] |= self.flags(last) & TCP_FIN_PSH;
+        let Segmentation { ip6, transport, payload, segment_size, .. } = self.plan;
+        let mut headers = self.headers_of(0, length);
+        headers[transport + 13] |= self.flags(last) & TCP_FIN_PSH;
         // Begun: the sum of the pseudo header.
-        put(headers, self.transport + TCP_CHECKSUM, fold(self.pseudo(length)));
+        put(&mut headers, transport + TCP_CHECKSUM, fold(self.pseudo(length)));
 
+        let mut start = [0; HEADER_LEN + MAX_HEADERS];
+        let (offload, rest) = start.split_at_mut(HEADER_LEN);
+        rest.copy_from_slice(&headers);
         let answers = self.flags(self.frame) & TCP_CWR != 0;
         offload[0] = NEEDS_CHECKSUM;
-        offload[1] = if self.is_ip6 { GSO_TCP6 } else { GSO_TCP4 } | if answers { GSO_ECN } else { 0 };
-        let numbers = [self.headers, self.segment(), self.transport, TCP_CHECKSUM];
-        for (at, number) in numbers.into_iter().enumerate() {
+        offload[1] = if ip6 { GSO_TCP6 } else { GSO_TCP4 } | if answers { GSO_ECN } else { 0 };
+        for (at, number) in [payload, segment_size, transport, TCP_CHECKSUM].into_iter().enumerate() {
             offload[2 + 2 * at..4 + 2 * at].copy_from_slice(&(number as u16).to_ne_bytes());
         }
-        Joined { frames, headers: self.headers, start }
+        Joined { frames, headers: payload, start }
     }
 }
 
@@ -218,8 +200,8 @@ fn get_in(frame: &[u8], at: usize) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Offload;
     use super::super::tests::frame;
-    use super::super::{Offload, Segmentation};
     use super::*;
     use proptest::prelude::*;
 

@@ -116,7 +116,7 @@ fn fold(mut sum: u64) -> u16 {
 }
 
 /// How to cut one frame into segments, and how far that has come. The frame itself stays with the caller.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Segmentation {
     tcp: bool,
     ip6: bool,
@@ -190,18 +190,19 @@ impl Segmentation {
         segment[self.payload..].copy_from_slice(&frame[from..from + length]);
 
         let is_last = from + length == self.total;
-        if !self.write_network_header(segment) {
+        if !self.write_network_header(segment, segment.len()) {
             return false;
         }
-        self.write_transport_header(segment, is_last);
+        self.write_transport_header(segment, segment.len(), is_last);
         self.done += length;
         self.segments = self.segments.wrapping_add(1);
         finish_checksum(segment, self.transport, self.checksum_offset)
     }
 
-    fn write_network_header(&self, segment: &mut [u8]) -> bool {
+    /// Writes the network header of the next segment, a frame of so many bytes of which the headers are enough.
+    fn write_network_header(&self, segment: &mut [u8], frame: usize) -> bool {
         let network = self.network;
-        let length = segment.len() - network;
+        let length = frame - network;
         if self.ip6 {
             put(segment, network + 4, (length - 40) as u16);
             return true;
@@ -218,7 +219,8 @@ impl Segmentation {
         true
     }
 
-    fn write_transport_header(&self, segment: &mut [u8], is_last: bool) {
+    /// As [`Segmentation::write_network_header`]; the checksum is begun.
+    fn write_transport_header(&self, segment: &mut [u8], frame: usize, is_last: bool) {
         let transport = self.transport;
         if self.tcp {
             let place = transport + 4..transport + 8;
@@ -232,13 +234,13 @@ impl Segmentation {
                 segment[transport + 13] &= !TCP_CWR;
             }
         } else {
-            put(segment, transport + 4, (segment.len() - transport) as u16);
+            put(segment, transport + 4, (frame - transport) as u16);
         }
         // The sum of the pseudo header has the length of the whole: take it out, put that of the segment in. In the
         // arithmetic of ones' complement the inverse is what subtracts.
         let field = transport + self.checksum_offset;
         let whole = fold((self.total - transport) as u64);
-        let own = fold((segment.len() - transport) as u64);
+        let own = fold((frame - transport) as u64);
         let pseudo = u64::from(get(segment, field)) + u64::from(!whole) + u64::from(own);
         put(segment, field, fold(pseudo));
     }

@@ -17,19 +17,21 @@ fn bytes_of(program: &Program, header: HeaderId) -> u64 {
 
 /// Whether all that is read and written of varying length begins at a byte, so that it is copied as it is: its own length is whole bytes.
 pub(super) fn begins_at_bytes(program: &Program) -> bool {
-    let headers = program.headers.values().all(|header| {
-        let places = header.fields.iter().map(|field| &program.slots[*field]);
-        let whole = places.filter(|slot| matches!(slot.ty, Type::Varbit(_))).all(|slot| match slot.home {
+    let mut varbits = program.slots.values().filter(|slot| matches!(slot.ty, Type::Varbit(_)));
+    let headers = headers_are_whole(program)
+        && varbits.all(|slot| match slot.home {
             Home::Header { offset, .. } => offset.is_multiple_of(8),
             Home::Metadata | Home::Local => true,
         });
-        whole && header.fixed_bits.is_multiple_of(8)
-    });
     let hashes = instructions(program).all(|inst| match inst {
         Inst::Hash { data, .. } => hash_begins_at_bytes(program, data),
         _ => true,
     });
     headers && hashes
+}
+
+fn headers_are_whole(program: &Program) -> bool {
+    program.headers.values().all(|header| header.fixed_bits.is_multiple_of(8))
 }
 
 /// Headers are whole bytes, and begin at one where they have a number of varying length.
@@ -58,7 +60,6 @@ fn instructions(program: &Program) -> impl Iterator<Item = &Inst> {
 /// that is written was read, and the cursor moved over it, or the program has made it valid. All must be whole bytes, as a packet whose
 /// payload does not start at a byte does not keep its place. Of branches, and of the actions of a table, one is taken.
 pub(super) fn bytes(program: &Program, knowledge: &Knowledge) -> Option<u64> {
-    let whole = program.headers.values().all(|header| header.fixed_bits.is_multiple_of(8));
     let mut emitted: BTreeMap<HeaderId, u64> = BTreeMap::new();
     for inst in instructions(program) {
         match inst {
@@ -70,7 +71,7 @@ pub(super) fn bytes(program: &Program, knowledge: &Knowledge) -> Option<u64> {
     let once = emitted.values().all(|times| *times == 1);
     let made = Made { program, knowledge };
     let bodies = program.ingress.iter().chain(&program.egress);
-    (whole && once).then(|| bodies.map(|body| made.by(&program.bodies[*body])).sum())
+    (headers_are_whole(program) && once).then(|| bodies.map(|body| made.by(&program.bodies[*body])).sum())
 }
 
 /// The headers that a packet gets on its path through the program.
