@@ -23,7 +23,8 @@
 //! **Bursts.** Frames of many switches come interleaved. A switch that was run for each of them would be as slow as its first packet
 //! always is. So a lane takes frames from its ports until there are about [`BURST`] for each switch that has any, or none is left, and
 //! runs the switches then. At low load nothing waits for that: the ports have no more frames. None are collected that would have no room:
-//! no more for a switch than may wait for a port of any switch here, also one that gets them from another switch, but a batch.
+//! no more for a port of a switch than may wait for a port of any switch here, also one that gets them from another switch. That is looked at
+//! between two batches of a port of the machine, so a batch may be too many. Nobody waits for a switch that is slow.
 
 use crate::agenda::Agenda;
 use crate::commands::{Command, Commands};
@@ -34,7 +35,7 @@ use crate::own::LaneKey;
 use crate::physical::Physical;
 use crate::quota::{TimeShare, WHOLE};
 use crate::rate::Rate;
-use crate::routes::{Classify, Routes, Spread};
+use crate::routes::{Classify, Routes, SLOW, Spread};
 use crate::time::{Processor, now_ns};
 use crate::wire::Wire;
 use crate::{MemberId, PortFailure, devices};
@@ -73,7 +74,7 @@ const ANSWERS: usize = 16;
 /// not wait until all others have had their turns, nor should the switch, and no change should take longer than a batch may.
 const ANSWERS_NS: u64 = 10_000_000;
 const ANSWERS_BURST_NS: u64 = 500_000;
-/// How long turns go on while requests wait, in nanoseconds.
+/// How long one turn of each goes on while requests wait, in nanoseconds.
 const LOOK_NS: u64 = 250_000;
 /// Steps of a switch between two looks at the clock.
 const STEPS: usize = 4;
@@ -110,8 +111,6 @@ pub(crate) struct Lane {
     /// Until when the only switch of the lane has run, if the lane has not slept since: a look at the clock costs as much as a frame, and all
     /// that the lane has done since was for that switch.
     ran_until_ns: Option<u64>,
-    /// The fewest packets that may wait for any port of its switches.
-    least_places: usize,
     /// What was on the agendas, to use its memory again.
     told: (Vec<MemberId>, Vec<Arc<Exit>>),
     /// How many frames ports took of which switches, to charge these.
@@ -143,7 +142,6 @@ impl Lane {
             answers: Rate::new(ANSWERS_NS, ANSWERS_BURST_NS, now_ns()),
             charged_until_ns: 0,
             ran_until_ns: None,
-            least_places: 0,
             told: Default::default(),
             sent: Vec::new(),
             received: Batch::new(),
@@ -167,8 +165,7 @@ impl Lane {
 
     /// One round; whether there was anything to do.
     fn round(&mut self) -> bool {
-        let mut busy = self.doorbell.has_rung() && self.answer();
-        busy |= !self.called.is_empty() && self.answer_called();
+        let mut busy = self.answer_all();
         busy |= self.receive();
         self.wake_fed();
         busy |= self.wake_late();
@@ -179,7 +176,7 @@ impl Lane {
         let is_alone = self.members.len() == 1;
         let begun = self.ran_until_ns.take().filter(|_| is_alone).unwrap_or_else(now_ns);
         self.fair.release(begun);
-        let mut now = begun;
+        let (mut now, others_ns) = (begun, self.processor.others_ns());
         loop {
             let any = self.run_members(&mut now);
             let sent = self.send();
@@ -187,12 +184,22 @@ impl Lane {
             now = now.max(self.charged_until_ns);
             // Who waits for another's next packets waits for less time than a sleep takes.
             busy |= any != Some(false) || sent;
-            let is_over = now.saturating_sub(begun) >= TURNS_NS || self.doorbell.rings();
-            if any != Some(true) || self.active.is_empty() || is_over {
+            let took = now.saturating_sub(begun + (self.processor.others_ns() - others_ns));
+            if any != Some(true) || self.active.is_empty() || took >= TURNS_NS {
                 self.ran_until_ns = Some(now);
                 return busy;
             }
+            // A request ends no turns: frames wait for switches, and more would have no room.
+            if self.doorbell.rings() && self.answer_all() {
+                now = now_ns();
+            }
         }
+    }
+
+    /// Answers who has rung, and those that wait for an answer.
+    fn answer_all(&mut self) -> bool {
+        let busy = self.doorbell.has_rung() && self.answer();
+        busy | (!self.called.is_empty() && self.answer_called())
     }
 
     /// Does what was asked of the lane, and notes of which switches something was asked.
@@ -211,7 +218,7 @@ impl Lane {
         if is_changed {
             // Not for each request of a switch: there may be thousands of ports.
             let wires = self.members.iter().flatten().flat_map(|member| member.wires());
-            self.least_places = wires.map(|wire| wire.places()).min().unwrap_or_default();
+            self.spread.set_places(wires.map(|wire| wire.places()).min().unwrap_or_default());
             self.find_sources();
         }
         for (at, member) in self.members.iter_mut().enumerate() {
@@ -292,13 +299,10 @@ impl Lane {
 
     /// Takes frames from the ports and gives them to the inboxes of their switches.
     fn receive(&mut self) -> bool {
-        let Lane {
-            physicals, supplies, spread, received, failures, members, active, fair, least_places, ..
-        } = self;
-        let room = (*least_places).max(MAX_BATCH);
+        let Lane { physicals, supplies, spread, received, failures, members, active, fair, .. } = self;
         let pool = supplies.pool();
         // One that has more than its burst is slow, or has used its time: nobody waits for it.
-        let waiting = |id: &MemberId| member(members, *id).map_or(0, |member| member.waiting().min(BURST));
+        let waiting = |id: &MemberId| member(members, *id).map_or(0, |member| member.waiting().min(SLOW));
         let waiting: usize = active.iter().map(waiting).sum();
         let most = MAX_COLLECTED.min((pool.limit() / 4).max(LEAST_COLLECTED));
         // What is collected is left to nobody: no more than half of what there is, as switches may have as much wait as is left (`Counts::cut`).
@@ -328,7 +332,7 @@ impl Lane {
             let few = collected < FEW && spread.bytes() < FEW_BYTES;
             let burst = if spread.bytes() > LONG * collected { MAX_BATCH } else { BURST };
             let enough = collected >= most || collected >= burst * touched && !few;
-            if !more || enough || collected + MAX_BATCH > room * touched {
+            if !more || enough || spread.is_full() {
                 break;
             }
         }
@@ -472,8 +476,18 @@ impl Lane {
 
     /// Serves the exits that have packets.
     fn send(&mut self) -> bool {
-        let Lane { exits_told, told: (_, told), physicals, supplies, failures, members, fair, sent, .. } =
-            self;
+        let Lane {
+            exits_told,
+            told: (_, told),
+            physicals,
+            supplies,
+            failures,
+            members,
+            fair,
+            sent,
+            processor,
+            ..
+        } = self;
         let pool = supplies.pool();
         exits_told.take(told);
         for exit in told.drain(..) {
@@ -488,6 +502,7 @@ impl Lane {
                 || devices::with(physical.place, |device| device.is_to_flush()).unwrap_or(false)
         };
         let begun = if members.len() > 1 && physicals.iter().any(has_work) { now_ns() } else { 0 };
+        processor.begin(begun);
         for physical in physicals.iter_mut() {
             devices::with(physical.place, |device| {
                 device.complete(pool);
@@ -501,7 +516,7 @@ impl Lane {
         }
         if !sent.is_empty() && begun > 0 {
             let (now, frames) = (now_ns(), sent.iter().map(|(_, frames)| *frames as u64).sum::<u64>());
-            let took = now.saturating_sub(begun);
+            let took = processor.charge(now.saturating_sub(begun), now);
             sent.drain(..).for_each(|(id, packets)| fair.charge(id, took * packets as u64 / frames.max(1)));
             self.charged_until_ns = now;
         }

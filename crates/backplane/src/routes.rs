@@ -89,13 +89,21 @@ struct Shares {
     delivered: Vec<usize>,
     /// The wires that get something: their batches have memory.
     touched: Vec<usize>,
+    /// How many packets may wait for a wire, at least.
+    places: usize,
+    /// Whether one more batch may have no room at a wire whose switch keeps up.
+    is_full: bool,
 }
+
+/// The switch of a wire for which so many packets or more waited before it was given some is slow, or has used its time: nobody waits for it.
+pub(crate) const SLOW: usize = 2 * MAX_BATCH;
 
 impl Spread {
     pub(crate) fn new(routes: Arc<Routes>, classify: Option<Box<dyn Classify>>) -> Spread {
         let wires = routes.wires.len();
         let batches = routes.wires.iter().map(|_| Batch::new()).collect();
-        let shares = Shares { batches, delivered: vec![0; wires], touched: Vec::new() };
+        let (delivered, touched) = (vec![0; wires], Vec::new());
+        let shares = Shares { batches, delivered, touched, places: MAX_BATCH, is_full: false };
         Spread { routes, classify, shares, collected: 0, bytes: 0, others: Vec::with_capacity(MAX_BATCH) }
     }
 
@@ -108,6 +116,16 @@ impl Spread {
     /// How many wires get something.
     pub(crate) fn touched(&self) -> usize {
         self.shares.touched.len()
+    }
+
+    /// From now on so many packets may wait for a wire, at least.
+    pub(crate) fn set_places(&mut self, places: usize) {
+        self.shares.places = places.max(MAX_BATCH);
+    }
+
+    /// Whether more frames may find no room at a wire, although its switch keeps up.
+    pub(crate) fn is_full(&self) -> bool {
+        self.shares.is_full
     }
 
     /// Frames that were given and not handed over.
@@ -179,7 +197,8 @@ impl Spread {
     /// Gives the wires what they get, and tells how many came for each of them since the last time.
     #[inline]
     pub(crate) fn hand_over(&mut self, pool: &mut PacketPool, mut tell: impl FnMut(&Wire, usize)) {
-        let Spread { routes, shares: Shares { batches, delivered, touched }, collected, bytes, .. } = self;
+        let Spread { routes, shares, collected, bytes, .. } = self;
+        let Shares { batches, delivered, touched, is_full, .. } = shares;
         let wire = |place: usize| touched.get(place).map(|at| &routes.wires[*at]);
         (0..2 * AHEAD).filter_map(wire).for_each(|wire| ask_for_start(&**wire));
         (0..AHEAD).filter_map(wire).for_each(|wire| wire.ask_ahead());
@@ -193,7 +212,7 @@ impl Spread {
             batch.rest();
         }
         touched.clear();
-        (*collected, *bytes) = (0, 0);
+        (*collected, *bytes, *is_full) = (0, 0, false);
     }
 }
 
@@ -218,6 +237,7 @@ impl Shares {
             self.deliver(wire, at, pool);
             self.batches[at].take_all(batch);
         }
+        self.look(wire, at);
     }
 
     /// A frame goes to each of some wires.
@@ -260,5 +280,14 @@ impl Shares {
         self.delivered[at] += batch.len();
         wire.deliver(batch, pool);
         batch.make_room();
+        self.look(wire, at);
+    }
+
+    /// Looks whether a wire has room for what it is going to get and a batch more.
+    fn look(&mut self, wire: &Wire, at: usize) {
+        let (delivered, next) = (self.delivered[at], self.batches[at].len() + MAX_BATCH);
+        let waiting = wire.waiting();
+        let keeps_up = waiting < SLOW + delivered;
+        self.is_full |= keeps_up && waiting + next > self.places;
     }
 }

@@ -20,6 +20,7 @@ pub(crate) fn now_ns() -> u64 {
 pub(crate) struct Processor {
     had_ns: u64,
     looked_ns: u64,
+    others_ns: u64,
 }
 
 impl Processor {
@@ -44,7 +45,18 @@ impl Processor {
     /// [`LONG_NS`] of that may have been of stretches before it.
     #[inline]
     pub(crate) fn charge(&mut self, took_ns: u64, now_ns: u64) -> u64 {
-        if took_ns < LONG_NS { took_ns } else { self.look(now_ns).min(took_ns) }
+        if took_ns < LONG_NS {
+            return took_ns;
+        }
+        let cost = self.look(now_ns).min(took_ns);
+        self.others_ns += took_ns - cost;
+        cost
+    }
+
+    /// Of the stretches of time that were charged, what the system had other threads run for.
+    #[inline]
+    pub(crate) fn others_ns(&self) -> u64 {
+        self.others_ns
     }
 }
 
@@ -64,6 +76,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(50));
         let slept = now_ns();
         let cost = processor.charge(slept - begun, slept);
+        assert_eq!(processor.others_ns(), slept - begun - cost);
         assert!(cost < 25_000_000, "{cost} of {} ns", slept - begun);
         // All of this one is its own, but for what the system does.
         let before = clock_gettime(ClockId::ThreadCPUTime);

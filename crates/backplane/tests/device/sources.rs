@@ -48,6 +48,29 @@ fn frames_stay_in_order_while_a_switch_is_alone_and_is_not() {
 }
 
 #[test]
+fn many_frames_of_one_port_have_room_next_to_few_of_another() {
+    let mut device = Device::new(1);
+    let mut member = device.add(0, 2, Traffic::default());
+    // With two switches the lane receives.
+    let _guest = device.add(0, 2, Traffic::default());
+    device.claim(&mut member, 0, 0, Match::Whole);
+    device.claim(&mut member, 1, 1, Match::Whole);
+    let [few, many] = [40, 1200].map(|count| (0..count).map(|n| frame([2; 6], None, n)).collect::<Vec<_>>());
+    for round in 0..10 {
+        {
+            // The lane sees both at once.
+            let [mut first, mut second] = [0, 1].map(|at| device.cables[at].to.lock().unwrap());
+            first.extend(few.iter().cloned());
+            second.extend(many.iter().cloned());
+        }
+        wait_for(|| device.cables.iter().all(|cable| cable.to.lock().unwrap().is_empty()));
+        assert_eq!(device.cables[1].receive(few.len()), few, "round {round}");
+        assert_eq!(member.counts.losses().collect::<Vec<_>>(), [], "round {round}");
+        assert_eq!(device.cables[0].receive(many.len()), many, "round {round}");
+    }
+}
+
+#[test]
 fn what_the_switch_may_not_have_is_counted_as_always() {
     let mut device = Device::new(1);
     let mut member = device.add(0, 2, Traffic { packets: Some(1), bits: None });
