@@ -7,6 +7,10 @@
 //!
 //! Of any two ports of a class that always have frames, the bytes taken, each divided by the port's quantum, differ by at most one and by
 //! what a batch has of the quantum: an account is never above its quantum, and never further below 0 than a batch has bytes.
+//!
+//! A batch that takes longer than a turn ([`crate::turns`]) ends the round for its port, as nothing is taken from there until the rest of the
+//! batch is done. What the port has left of its quantum is for the next round then, so its account is up to twice its quantum: otherwise each
+//! interruption of the worker's thread would cost the port with the largest share most.
 
 use super::Worker;
 use super::live::LivePorts;
@@ -226,6 +230,13 @@ impl Intakes {
         }
         turn.has_more = more;
     }
+
+    /// Nothing is taken from the queue pair that was asked until what came there before is done. It may have frames, so it keeps its account.
+    fn waits(&mut self) {
+        let Some(turn) = self.at.checked_sub(1).and_then(|last| self.turns.get_mut(last)) else { return };
+        turn.account = turn.account.min(turn.intake.quantum.into());
+        turn.has_more = false;
+    }
 }
 
 /// Takes from each port as much as its share is; says whether there was any, or may be more.
@@ -233,6 +244,10 @@ pub(super) fn round(worker: &mut Worker) -> bool {
     let mut busy = false;
     worker.seat.intakes.begin(&worker.ports);
     while let Some(at) = worker.seat.intakes.next() {
+        if worker.switch.traffic.holds_back(worker.ports[at].id) {
+            worker.seat.intakes.waits();
+            continue;
+        }
         let (any, bytes) = worker.take_from(at);
         worker.seat.intakes.took(bytes, any);
         busy |= any;
@@ -299,6 +314,46 @@ mod tests {
         for other in [1, 2] {
             assert!((rounds[0] - rounds[other]).abs() <= 1.0 + 1500.0 * 64.0 / 6000.0, "{rounds:?}");
         }
+    }
+
+    #[test]
+    fn a_port_that_is_held_back_keeps_its_share() {
+        let mut intakes = Intakes::default();
+        let batch = 64 * MAX_BATCH as u32;
+        intakes.set(0, Some(Intake { class: 0, quantum: 3 * batch }));
+        intakes.set(1, Some(Intake { class: 0, quantum: batch }));
+        let ports = ports(2);
+        let mut taken = [0u32; 2];
+        for round in 0..1000 {
+            intakes.begin(&ports);
+            let mut is_held = false;
+            while let Some(place) = intakes.next() {
+                if place == 0 && is_held {
+                    intakes.waits();
+                    continue;
+                }
+                // In each second round the first batch takes longer than a turn.
+                is_held |= place == 0 && round % 2 == 1;
+                taken[place] += 1;
+                intakes.took(batch.into(), true);
+            }
+        }
+        assert!(taken[0].abs_diff(3 * taken[1]) <= 3, "{taken:?}");
+        // Many rounds without anything save no more than the next one's share.
+        let mut most = 0;
+        for round in 0..100 {
+            intakes.begin(&ports);
+            while let Some(place) = intakes.next() {
+                match (place, round) {
+                    (0, ..99) => intakes.waits(),
+                    (place, _) => {
+                        most += usize::from(place == 0);
+                        intakes.took(batch.into(), true);
+                    }
+                }
+            }
+        }
+        assert_eq!(most, 6);
     }
 
     #[test]
