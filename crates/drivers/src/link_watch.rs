@@ -376,7 +376,15 @@ mod tests {
             assert_eq!(watch.changes(), [(0, false)]);
             ip("link set p4rb2 mtu 1400");
             ip("link set p4rb2 up");
-            assert_eq!((watch.changes(), watch.new_mtus()), (vec![(0, true)], vec![(0, 1400)]));
+            // The kernel takes a moment.
+            let (mut changes, mut mtus) = (Vec::new(), Vec::new());
+            let deadline = Instant::now() + Duration::from_secs(10);
+            while changes.is_empty() && Instant::now() < deadline {
+                changes.extend(watch.changes());
+                mtus.extend(watch.new_mtus());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert_eq!((changes, mtus), (vec![(0, true)], vec![(0, 1400)]));
             let link = links.of_port(0).unwrap().link.unwrap();
             assert_eq!((link.name.as_str(), link.is_up, link.mtu), ("p4rb0", true, Some(1400)));
             assert!(link.mac.is_some() && link.counters.is_some());

@@ -326,7 +326,7 @@ fn entry(client: &Client, key: u32) -> Entity {
 /// Sixteen clients ask for all of a large table, and take the first message of the answer.
 #[tokio::test]
 async fn slow_readers_of_a_large_table_keep_no_writer_waiting() {
-    const ENTRIES: u32 = 60_000;
+    const ENTRIES: u32 = 30_000;
     let device = Device::start();
     let mut client = Client::primary(&device, 1).await;
     large_table(&mut client, ENTRIES).await;

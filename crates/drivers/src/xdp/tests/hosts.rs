@@ -67,7 +67,7 @@ fn tcp_passes_in_generic_mode() {
 /// generic mode they finish their frames themselves.
 fn hosts_talk(test: &str, mode: &'static str) {
     const AMOUNT: usize = 8 << 20;
-    in_namespace(test, move || {
+    with_own_piece(test, move || {
         let (client, server) = (Host::new(), Host::new());
         for (host, port, inside) in [(&client, "p0", "h0"), (&server, "p1", "h1")] {
             veth_pair(port, inside);

@@ -10,12 +10,27 @@ use crate::netns::{Host, in_fresh_namespace, ip, veth_pair, wait_until_up};
 use crate::port::{PortError, PortStatistics, QueuePair, Transmitted};
 use crate::testing::{self, frame, receive, send};
 use millrace_frames::{Batch, PacketPool};
+use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 const MODES: [&str; 2] = ["native", "generic"];
 
+/// All ports of a process take their parts of one piece of memory: a test that asserts that frames lie in one piece runs alone.
+static PIECE: RwLock<()> = RwLock::new(());
+
 /// Runs a test in a fresh network namespace, if the kernel has sockets for XDP and lets this process use them.
 fn in_namespace(test: &str, body: impl FnOnce() + Send + 'static) {
+    let _others = PIECE.read().unwrap_or_else(PoisonError::into_inner);
+    run_in_namespace(test, body);
+}
+
+/// The same, with a piece of memory of its own.
+fn with_own_piece(test: &str, body: impl FnOnce() + Send + 'static) {
+    let _alone = PIECE.write().unwrap_or_else(PoisonError::into_inner);
+    run_in_namespace(test, body);
+}
+
+fn run_in_namespace(test: &str, body: impl FnOnce() + Send + 'static) {
     match bpf::socket_map(1) {
         Ok(_) => in_fresh_namespace(test, body),
         Err(error) => println!("{test}: skipped, XDP: {error}"),
@@ -116,7 +131,7 @@ fn programs(interface: &str) -> usize {
 
 #[test]
 fn frames_are_forwarded_in_order_where_they_lie() {
-    in_namespace("frames_are_forwarded_in_order", || {
+    with_own_piece("frames_are_forwarded_in_order", || {
         const FRAMES: u32 = 20_000;
         for (mode, way) in [("native", 0), ("generic", 1)] {
             let names = ["a", "b", "c", "d"].map(|end| format!("v{way}{end}"));
@@ -163,7 +178,7 @@ fn frames_are_forwarded_in_order_where_they_lie() {
 
 #[test]
 fn a_port_that_closes_gives_the_slots_of_other_ports_back() {
-    in_namespace("a_port_that_closes_gives_slots_back", || {
+    with_own_piece("a_port_that_closes_gives_slots_back", || {
         for (end, is_gone) in [("1", false), ("2", true)] {
             let names = ["a", "b", "c", "d"].map(|name| format!("{name}{end}"));
             veth_pair(&names[0], &names[1]);
