@@ -18,6 +18,12 @@ impl Asks {
         Asks { flows: plan.has_flows(), ecn: plan.marks() }
     }
 
+    /// Whether any of it is in the frame itself.
+    #[inline]
+    pub(crate) fn reads_frames(self) -> bool {
+        self.flows || self.ecn
+    }
+
     /// What they are told of a frame.
     #[inline]
     pub(crate) fn arrival(self, service: Service, frame: &[u8]) -> Arrival {

@@ -355,6 +355,11 @@ impl Around for Scheduled {
 }
 
 impl Scheduled {
+    /// Whether it looks into the frames that it is given.
+    pub(super) fn reads_frames(&self) -> bool {
+        Asks::of(self.scheduler.queues().egress.plan()).reads_frames()
+    }
+
     /// Its queues.
     pub(super) fn scheduler(&self) -> Scheduler {
         self.scheduler.clone()
