@@ -1,9 +1,12 @@
 //! The driver on veth pairs, in network namespaces of the tests' own. Skipped without root.
 
 use super::*;
+use crate::link::LinkName;
+use crate::link_counters::LinkCounters;
 use crate::netns::{
     Host, cross_connect, exchange, frames_received, in_fresh_namespace, ip, veth_pair, wait_until_up,
 };
+use crate::offload::parts;
 use crate::port::{PortError, wall_clock_ns};
 use crate::testing::{self, frame, receive, send, wait_until};
 use std::sync::Arc;
@@ -244,6 +247,32 @@ fn errors_name_the_interface() {
 #[test]
 fn tcp_and_udp_pass_with_all_offloads_on() {
     hosts_talk("tcp_and_udp_pass", 1500);
+}
+
+/// The kernel takes a large frame with a VLAN tag as a link does: whoever wants frames of a cable gets the same ones.
+#[test]
+fn parts_with_a_vlan_tag_leave_as_one_frame() {
+    in_fresh_namespace("parts_with_a_vlan_tag_leave_as_one_frame", || {
+        for (at, kind) in [(false, false), (false, true), (true, true)].into_iter().enumerate() {
+            let [one, other] = ["va", "vb"].map(|name| format!("{name}{at}"));
+            veth_pair(&one, &other);
+            let (mut from, mut to) = (open(&one).unwrap(), open(&other).unwrap());
+            wait_until_up(&other);
+            let (mut pool, mut batch) = (PacketPool::new(64), Batch::new());
+            let parts = parts(kind, 20_000, 1400);
+            parts.iter().for_each(|part| assert!(batch.push(part.clone()).is_ok()));
+            assert_eq!(
+                from.transmit(&mut batch, &mut pool).unwrap(),
+                Transmitted { sent: 15, refused: 0 },
+                "{kind:?}"
+            );
+            from.flush().unwrap();
+            let came = receive(&mut to, &mut pool, 15);
+            assert!(came.iter().eq(parts.iter().map(Packet::data)), "{kind:?}: {} frames", came.len());
+            let counters = LinkCounters::of(&LinkName::new("test", &other).unwrap()).unwrap();
+            assert_eq!(counters.rx.packets, 1, "{kind:?}");
+        }
+    });
 }
 
 #[test]

@@ -10,22 +10,23 @@
 
 use super::{
     ETHERTYPE_IP4, ETHERTYPE_IP6, GSO_ECN, GSO_TCP4, GSO_TCP6, HEADER_LEN, NEEDS_CHECKSUM, Segmentation,
-    TCP_CWR, TCP_FIN_PSH, fold, get, put, sum,
+    TCP_CWR, TCP_FIN_PSH, VLAN_TAG, fold, get, network_header, put, sum,
 };
 use millrace_frames::{MAX_BATCH, Packet};
 use std::io::IoSlice;
 
-const ETHERNET: usize = 14;
+/// Bytes before the network header, at most: Ethernet, and two VLAN tags.
+const MAX_LINK: usize = 14 + 2 * VLAN_TAG;
 const IP6: usize = 40;
 const TCP: u8 = 6;
 /// Where the checksum lies in the TCP header.
 const TCP_CHECKSUM: usize = 16;
 /// Flags that only a frame of its own has: urgent data, the ends of a connection.
 const TCP_URG_RST_SYN: u8 = 0x26;
-/// Most bytes of headers: Ethernet, and the longest headers of IPv4 and TCP.
-const MAX_HEADERS: usize = ETHERNET + 60 + 60;
-/// The longest frame: IP says its length in 16 bits.
-const MAX_JOINED: usize = ETHERNET + u16::MAX as usize;
+/// Most bytes of headers, with the longest ones of IPv4 and TCP.
+const MAX_HEADERS: usize = MAX_LINK + 60 + 60;
+/// The longest packet: IP says its length in 16 bits.
+const MAX_JOINED: usize = u16::MAX as usize;
 
 /// Frames that leave as one.
 pub(crate) struct Joined {
@@ -58,7 +59,7 @@ pub(crate) fn join(packets: &[Packet]) -> Option<Joined> {
     if !first.may_end(first.frame) {
         for frame in frames {
             let joined = length + frame.len() - first.plan.payload.min(frame.len());
-            let is_next = joined <= MAX_JOINED && first.has_headers_of(count, frame);
+            let is_next = joined - first.plan.network <= MAX_JOINED && first.has_headers_of(count, frame);
             // The sums of the first one are looked at once it has a second.
             let is_first_right =
                 || count > 1 || (first.has_headers_of(0, first.frame) && first.is_right(first.frame));
@@ -82,26 +83,26 @@ struct Part<'a> {
 
 impl Part<'_> {
     fn of(frame: &[u8]) -> Option<Part<'_>> {
-        let ip6 = match get_in(frame, 12)? {
-            ETHERTYPE_IP4 => false,
-            ETHERTYPE_IP6 => true,
+        let (network, ip6) = match network_header(frame)? {
+            (network @ ..=MAX_LINK, ETHERTYPE_IP4) => (network, false),
+            (network @ ..=MAX_LINK, ETHERTYPE_IP6) => (network, true),
             _ => return None,
         };
-        let version = *frame.get(ETHERNET)?;
-        let (network, protocol) = match ip6 {
-            true => (IP6, *frame.get(ETHERNET + 6)?),
-            false => (usize::from(version & 0x0f) * 4, *frame.get(ETHERNET + 9)?),
+        let version = *frame.get(network)?;
+        let (header, protocol) = match ip6 {
+            true => (IP6, *frame.get(network + 6)?),
+            false => (usize::from(version & 0x0f) * 4, *frame.get(network + 9)?),
         };
-        let transport = ETHERNET + network;
+        let transport = network + header;
         let payload = transport + usize::from(frame.get(transport + 12)? >> 4) * 4;
         let is_whole = match ip6 {
-            true => version >> 4 == 6 && usize::from(get_in(frame, ETHERNET + 4)?) == frame.len() - transport,
+            true => version >> 4 == 6 && usize::from(get_in(frame, network + 4)?) == frame.len() - transport,
             // Neither a fragment nor one that is to come.
             false => {
                 version >> 4 == 4
-                    && network >= 20
-                    && usize::from(get_in(frame, ETHERNET + 2)?) == frame.len() - ETHERNET
-                    && get_in(frame, ETHERNET + 6)? & 0x3fff == 0
+                    && header >= 20
+                    && usize::from(get_in(frame, network + 2)?) == frame.len() - network
+                    && get_in(frame, network + 6)? & 0x3fff == 0
             }
         };
         if !is_whole || protocol != TCP || payload < transport + 20 || payload >= frame.len() {
@@ -110,7 +111,7 @@ impl Part<'_> {
         let plan = Segmentation {
             tcp: true,
             ip6,
-            network: ETHERNET,
+            network,
             transport,
             checksum_offset: TCP_CHECKSUM,
             payload,
@@ -167,9 +168,9 @@ impl Part<'_> {
 
     /// The sum of the pseudo header of a frame of so many bytes.
     fn pseudo(&self, length: usize) -> u64 {
-        let addresses =
-            if self.plan.ip6 { ETHERNET + 8..ETHERNET + 40 } else { ETHERNET + 12..ETHERNET + 20 };
-        sum(&self.frame[addresses]) + u64::from(TCP) + (length - self.plan.transport) as u64
+        let Segmentation { ip6, network, transport, .. } = self.plan;
+        let addresses = if ip6 { network + 8..network + 40 } else { network + 12..network + 20 };
+        sum(&self.frame[addresses]) + u64::from(TCP) + (length - transport) as u64
     }
 
     /// The large frame of so many bytes.
@@ -199,7 +200,7 @@ fn get_in(frame: &[u8], at: usize) -> Option<u16> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::super::Offload;
     use super::super::tests::frame;
     use super::*;
@@ -219,6 +220,12 @@ mod tests {
         packets
     }
 
+    /// The parts of a large frame of TCP over IPv4 or IPv6, with or without a VLAN tag.
+    pub(crate) fn parts((ip6, vlan): (bool, bool), payload: usize, size: u16) -> Vec<Packet> {
+        let (offload, whole) = sent((ip6, vlan), payload, size, 0x10);
+        cut(&offload, &whole)
+    }
+
     /// The large frame that some packets leave as, and its offload header.
     fn large(joined: &Joined, packets: &[Packet]) -> (Offload, Vec<u8>) {
         let (pieces, count) = joined.pieces(packets);
@@ -228,8 +235,8 @@ mod tests {
     }
 
     /// A frame as a sender leaves it: the flags of TCP, and a segment size.
-    fn sent(ip6: bool, payload: usize, size: u16, flags: u8) -> (Offload, Vec<u8>) {
-        let (mut offload, mut whole) = frame(ip6, true, false, payload);
+    fn sent((ip6, vlan): (bool, bool), payload: usize, size: u16, flags: u8) -> (Offload, Vec<u8>) {
+        let (mut offload, mut whole) = frame(ip6, true, vlan, payload);
         offload.gso_size = size;
         if flags & TCP_CWR != 0 {
             offload.gso_type |= GSO_ECN;
@@ -238,9 +245,10 @@ mod tests {
         whole[transport + 13] = flags;
         if !ip6 {
             // The helper's frame has a wrong one, as cutting writes it again.
-            put(&mut whole, ETHERNET + 10, 0);
-            let checksum = !fold(sum(&whole[ETHERNET..transport]));
-            put(&mut whole, ETHERNET + 10, checksum);
+            let network = transport - 20;
+            put(&mut whole, network + 10, 0);
+            let checksum = !fold(sum(&whole[network..transport]));
+            put(&mut whole, network + 10, checksum);
         }
         (offload, whole)
     }
@@ -249,29 +257,60 @@ mod tests {
     fn what_was_cut_is_joined_to_what_it_was() {
         for (ip6, flags) in [(false, 0x10), (true, 0x18), (false, 0xd9), (true, 0x51)] {
             for (payload, size) in [(2500, 1000), (2000, 1000), (64_000, 1448), (1001, 1000), (3, 1)] {
-                let (offload, whole) = sent(ip6, payload, size, flags);
-                let packets = cut(&offload, &whole);
-                let joined = join(&packets).unwrap();
-                assert_eq!(joined.frames, payload.div_ceil(size.into()));
+                for vlan in [false, true] {
+                    let (offload, whole) = sent((ip6, vlan), payload, size, flags);
+                    let packets = cut(&offload, &whole);
+                    let joined = join(&packets).unwrap();
+                    assert_eq!(joined.frames, payload.div_ceil(size.into()));
+                    assert_eq!(large(&joined, &packets), (offload, whole));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_tags_are_joined_and_three_are_not() {
+        for (tags, are_joined) in [(2, true), (3, false)] {
+            let (mut offload, mut whole) = sent((false, false), 2500, 1000, 0x10);
+            for tag in 0..tags {
+                whole.splice(12..12, [0x88, 0xa8, 0, tag]);
+                offload.checksum_start += 4;
+            }
+            let packets = cut(&offload, &whole);
+            let joined = join(&packets);
+            assert_eq!(joined.is_some(), are_joined, "{tags}");
+            if let Some(joined) = joined {
                 assert_eq!(large(&joined, &packets), (offload, whole));
             }
         }
     }
 
     #[test]
+    fn a_packet_of_ip_is_no_longer_than_its_length_can_say() {
+        let kind = (false, true);
+        let (offload, whole) = sent(kind, 60_000, 1500, 0x10);
+        let (_, mut next) = sent(kind, 15_000, 1500, 0x10);
+        // It follows in its number and its sequence.
+        put(&mut next, 18 + 4, get(&whole, 18 + 4).wrapping_add(40));
+        let sequence = 0xffff_ff00_u32.wrapping_add(60_000);
+        next[38 + 4..38 + 8].copy_from_slice(&sequence.to_be_bytes());
+        let packets = [cut(&offload, &whole), cut(&offload, &next)].concat();
+        assert_eq!(packets.len(), 50);
+        // 43 times 1500 and 40 of headers are 64,540 bytes; one part more would be 66,040.
+        assert_eq!(join(&packets).unwrap().frames, 43);
+    }
+
+    #[test]
     fn frames_that_were_not_cut_stay_alone() {
-        let (offload, whole) = sent(false, 3000, 1000, 0x10);
+        let (offload, whole) = sent((false, false), 3000, 1000, 0x10);
         let mut packets = cut(&offload, &whole);
         assert_eq!(join(&packets).unwrap().frames, 3);
         packets[1].reset();
         packets[1].set_frame(cut(&offload, &whole)[1].data()).unwrap();
         assert!(join(&packets).is_none(), "the second one came by itself");
         assert!(join(&[]).is_none() && join(&packets[2..]).is_none());
-        // UDP and frames with a tag are left alone.
-        for (tcp, vlan) in [(false, false), (true, true)] {
-            let (offload, whole) = frame(false, tcp, vlan, 2500);
-            assert!(join(&cut(&offload, &whole)).is_none());
-        }
+        let (offload, whole) = frame(false, false, false, 2500);
+        assert!(join(&cut(&offload, &whole)).is_none(), "UDP is left alone");
     }
 
     /// All that joining makes of packets, cut again.
@@ -292,13 +331,15 @@ mod tests {
     }
 
     /// Writes the right checksums, if the frame has IPv4 without options or IPv6, and TCP.
-    fn mend(frame: &mut [u8], ip6: bool) {
-        let transport = if ip6 { 54 } else { 34 };
-        let Some(addresses) = frame.get(if ip6 { 22..54 } else { 26..34 }).map(sum) else { return };
+    fn mend(frame: &mut [u8], (ip6, vlan): (bool, bool)) {
+        let network = if vlan { 18 } else { 14 };
+        let transport = network + if ip6 { 40 } else { 20 };
+        let addresses = network + if ip6 { 8 } else { 12 }..transport;
+        let Some(addresses) = frame.get(addresses).map(sum) else { return };
         if !ip6 {
-            put(frame, 24, 0);
-            let checksum = !fold(sum(&frame[14..34]));
-            put(frame, 24, checksum);
+            put(frame, network + 10, 0);
+            let checksum = !fold(sum(&frame[network..transport]));
+            put(frame, network + 10, checksum);
         }
         put(frame, transport + 16, 0);
         let all = addresses + 6 + (frame.len() - transport) as u64 + sum(&frame[transport..]);
@@ -311,12 +352,12 @@ mod tests {
         /// Whatever became of the parts on their way, the link carries these frames and no others.
         #[test]
         fn the_link_carries_the_same_frames(
-            (ip6, flags, size) in (any::<bool>(), 0u8..=255, 1u16..1500),
+            (kind, flags, size) in (any::<(bool, bool)>(), 0u8..=255, 1u16..1500),
             payload in 1usize..8000,
             changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<proptest::sample::Index>(), 0u8..8, 0u32..8), 0..4),
         ) {
             let payload = payload.min(usize::from(size) * 60);
-            let (offload, whole) = sent(ip6, payload, size, flags);
+            let (offload, whole) = sent(kind, payload, size, flags);
             let mut packets = cut(&offload, &whole);
             for (which, at, change, bit) in changes {
                 let which = which.index(packets.len());
@@ -328,10 +369,10 @@ mod tests {
                     // Damage, and what a program changes, with the checksums: most of what matters is in the headers.
                     _ => {
                         let length = packets[which].len();
-                        let at = at.index(if change < 7 { length.min(74) } else { length });
+                        let at = at.index(if change < 7 { length.min(78) } else { length });
                         packets[which].data_mut()[at] ^= 1 << bit;
                         if change > 3 {
-                            mend(packets[which].data_mut(), ip6);
+                            mend(packets[which].data_mut(), kind);
                         }
                     }
                 }

@@ -11,6 +11,8 @@ mod join;
 
 pub(crate) use begun::finish_begun;
 pub(crate) use cut::{Cutter, Cutting};
+#[cfg(test)]
+pub(crate) use join::tests::parts;
 pub(crate) use join::{Joined, join};
 
 use millrace_frames::Packet;
