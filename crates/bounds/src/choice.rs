@@ -1,8 +1,7 @@
 //! What a lookup of a table can give: which entry, which action, which data.
 
-use crate::circuit::{Circuit, Word};
+use crate::circuit::{Circuit, Lit, Word};
 use crate::knowledge::{Call, Entry, Knowledge};
-use batsat::Lit;
 use millrace_pipeline::{Bits, EntryMatch, TableId};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;

@@ -5,8 +5,7 @@
 //! be is one of these, and some that cannot be are too.
 
 use crate::choice::{Choice, Choices};
-use crate::circuit::{Circuit, Word};
-use batsat::Lit;
+use crate::circuit::{Circuit, Lit, Word};
 use millrace_midend::cfg::{Input, Op};
 use millrace_midend::{Start, type_width};
 use millrace_pipeline::entity::EntityRef;
@@ -15,7 +14,7 @@ use std::rc::Rc;
 
 /// Bytes of a packet whose bits are told apart; of those beyond nothing is known.
 pub(crate) const MAX_BYTES: usize = 1024;
-/// Widest number whose bits are told apart.
+/// Widest number whose bits are told apart: of a wider one nothing is known, nor of what is computed of it.
 const MAX_WIDTH: u32 = 2048;
 
 /// What came in: the same for all paths.
@@ -303,8 +302,9 @@ impl Packet {
                 }
             }
             Expr::Binary(op, left, right) => {
-                let is_varbit = matches!(left.ty(world.program), Type::Varbit(_));
-                if is_varbit {
+                // One bit is told of numbers that are compared.
+                let is_told = known_width(left.ty(world.program)).is_some();
+                if expr.ty(world.program) == Type::Bool && !is_told {
                     return vec![world.circuit.fresh()];
                 }
                 let (left, right) = (self.eval(world, left), self.eval(world, right));
@@ -316,6 +316,9 @@ impl Packet {
                 world.circuit.choose_word(cond, &then, &els)
             }
             Expr::Slice(operand, high, low) => {
+                if known_width(operand.ty(world.program)).is_none() {
+                    return world.circuit.fresh_word((high - low + 1) as usize);
+                }
                 let word = self.eval(world, operand);
                 let no = world.circuit.constant(false);
                 (*low..=*high).map(|at| word.get(at as usize).copied().unwrap_or(no)).collect()
@@ -423,10 +426,8 @@ impl Packet {
     fn inst(&mut self, world: &mut World<'_>, inst: &Inst) {
         match inst {
             Inst::Assign { dst, value } => {
-                let value = match value.ty(world.program) {
-                    Type::Varbit(_) => None,
-                    _ => Some(self.eval(world, value)),
-                };
+                let width = known_width(world.program.slots[*dst].ty);
+                let value = width.map(|_| self.eval(world, value));
                 self.write(world, *dst, value);
             }
             Inst::SetValid(header) => {

@@ -7,7 +7,7 @@
 //! packet takes it. If the search is given up, what the best way begun can still cost is a bound too.
 
 use crate::choice::Choices;
-use crate::circuit::{Answer, Circuit};
+use crate::circuit::{Answer, Circuit, Lit};
 use crate::cost::Cost;
 use crate::error::NoBound;
 use crate::graph::BlockNumber;
@@ -146,16 +146,21 @@ impl<'a, 'w> Search<'a, 'w> {
             let given_up = self.begun.len() > effort.paths
                 || self.asked > effort.asked
                 || Instant::now() > until
-                || self.world.circuit.is_full();
+                || self.world.circuit.is_spent();
             if given_up {
-                return Ok(Worst { weight: most, way: None, without_conditions, paths: self.begun.len() });
+                return Ok(self.given_up(most, without_conditions));
             }
             let before = match self.begun[number].before {
                 Some(before) => self.begun[before].packet.clone(),
                 None => Some(Rc::clone(&packet)),
             };
             let Some(before) = before else { continue };
-            let Some(packet) = self.go(&before, number)? else { continue };
+            let gone = self.go(&before, number);
+            // What was found out with literals that mean nothing does not count.
+            if self.world.circuit.is_spent() {
+                return Ok(self.given_up(most, without_conditions));
+            }
+            let Some(packet) = gone else { continue };
             let packet = Rc::new(packet);
             self.begun[number].packet = Some(Rc::clone(&packet));
             let Begun { at, copies, cost, .. } = &self.begun[number];
@@ -176,6 +181,11 @@ impl<'a, 'w> Search<'a, 'w> {
             }
         }
         Err(NoBound::NoPath)
+    }
+
+    /// What is known when the search is given up, and this is the most that a way that waits can cost.
+    fn given_up(&self, most: u64, without_conditions: u64) -> Worst {
+        Worst { weight: most, way: None, without_conditions, paths: self.begun.len() }
     }
 
     /// Puts a way into the queue, unless it cannot end.
@@ -292,7 +302,7 @@ impl<'a, 'w> Search<'a, 'w> {
     }
 
     /// Takes a packet along a step; none when no packet can go there.
-    fn go(&mut self, before: &Packet, number: usize) -> Result<Option<Packet>, NoBound> {
+    fn go(&mut self, before: &Packet, number: usize) -> Option<Packet> {
         let moves = match &self.begun[number].at {
             Next::Block(_, _, moves) | Next::Phase(_, _, moves) | Next::Done(moves, _) => Rc::clone(moves),
         };
@@ -300,16 +310,16 @@ impl<'a, 'w> Search<'a, 'w> {
         let taken = packet.taken.len();
         for step in moves.iter() {
             if !self.step(&mut packet, *step) {
-                return Ok(None);
+                return None;
             }
         }
         if packet.taken.len() > taken {
             self.asked += u64::from(self.world.circuit.size());
             if self.world.circuit.holds(&packet.taken) == Answer::No {
-                return Ok(None);
+                return None;
             }
         }
-        Ok(Some(packet))
+        Some(packet)
     }
 
     /// One step of the program; false where it cannot be taken.
@@ -319,6 +329,9 @@ impl<'a, 'w> Search<'a, 'w> {
             Move::Enter(node) => {
                 let block = graph.nodes[node].block;
                 for op in &self.machine.code.cfg.blocks[block].ops {
+                    if self.world.circuit.is_spent() {
+                        return false;
+                    }
                     packet.op(&mut self.world, op);
                 }
                 true
@@ -460,7 +473,7 @@ impl<'a, 'w> Search<'a, 'w> {
         for length in lengths {
             for port in [Some(small_port), None] {
                 let all: Vec<_> = wanted.iter().copied().chain(length).chain(port).collect();
-                if circuit.example(&all) == Answer::Yes {
+                if circuit.example(&all) == Answer::Yes && !circuit.is_spent() {
                     return Some(read_frame(circuit, arrival));
                 }
             }
@@ -471,7 +484,7 @@ impl<'a, 'w> Search<'a, 'w> {
 
 /// The frame of the latest example.
 fn read_frame(circuit: &Circuit, arrival: &Arrival) -> Frame {
-    let number = |word: &[batsat::Lit]| {
+    let number = |word: &[Lit]| {
         word.iter().enumerate().fold(0u32, |sum, (at, bit)| sum | u32::from(circuit.value(*bit)) << at)
     };
     let mut bytes: Vec<u8> = arrival
