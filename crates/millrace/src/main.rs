@@ -18,6 +18,7 @@ mod compile;
 mod cores;
 mod ctl;
 mod demo;
+mod design_folder;
 mod device_args;
 mod entries;
 mod es;

@@ -1,5 +1,6 @@
 //! `millrace node`: a packet node made of function blocks, as one file describes it.
 
+use crate::design_folder::DesignFiles;
 use crate::device_args::BusKind;
 use crate::entries::{read, read_config};
 use crate::findings::{Failure, once_each};
@@ -395,25 +396,33 @@ fn write_hardware(file: &Path, folder: &Path, (args, is_json): (&RunNode, bool))
     for (block, why) in programs.alone() {
         note_line(format_args!("block `{}` is no part of the design: {why}", node.blocks[block].name));
     }
-    let (mut written, is_one) = (Vec::new(), tops.len() == 1);
+    let (mut written, mut all, is_one) = (Vec::new(), DesignFiles::default(), tops.len() == 1);
     for mut top in tops {
         let device = &node.devices[top.device].name;
-        let folder = if is_one { folder.to_owned() } else { folder.join(device) };
+        let within = PathBuf::from(if is_one { "" } else { device.as_str() });
         let area = AreaReport::of(&top.design, target.fabric(), |owner| block_of(&owner.instance));
         target.suit(&mut top.design);
-        let (name, files) = write_design(&top, &folder, target)?;
+        let (name, files) = add_design(&mut all, &top, &within, target);
         for part in &top.programs {
-            let folder = folder.join(&node.blocks[part.block()].name);
-            write_registers_of(part.device().register_map(), &folder)?;
+            let within = within.join(&node.blocks[part.block()].name);
+            add_registers(&mut all, part.device().register_map(), &within);
         }
-        if !is_json {
-            say_line(format_args!("{files} modules in {}, the top is {name}", folder.display()));
-            area.to_string().lines().for_each(say_line);
-        }
-        written.push(json!({ "device": device, "folder": folder, "top": name, "files": files }));
+        let folder = if is_one { folder.to_owned() } else { folder.join(device) };
+        written.push((device, folder, name, files, area));
     }
+    all.write(folder)?;
     if is_json {
-        say_line(json!({ "ok": true, "designs": written }));
+        let designs: Vec<_> = (written.iter())
+            .map(|(device, folder, name, files, _)| {
+                json!({ "device": device, "folder": folder, "top": name, "files": files })
+            })
+            .collect();
+        say_line(json!({ "ok": true, "designs": designs }));
+        return Ok(());
+    }
+    for (_, folder, name, files, area) in written {
+        say_line(format_args!("{files} modules in {}, the top is {name}", folder.display()));
+        area.to_string().lines().for_each(say_line);
     }
     Ok(())
 }
@@ -429,26 +438,20 @@ fn block_of(path: &str) -> String {
 }
 
 /// A file for each module, the register map, and what tools of a target need; gives the name of the top and how many modules there are.
-fn write_design(top: &Top, folder: &Path, target: Target) -> Result<(String, usize), Failure> {
-    let failed = |error| Failure::failed(format_args!("cannot write to {}", folder.display()), error);
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).map_err(failed);
-    let files = verilog::print(&top.design);
-    files.iter().try_for_each(|file| write(&file.file_name(), &file.text))?;
-    write_registers_of(&top.map, folder)?;
-    let build = build_files(target, &files, top.link.period_ps());
-    build.iter().try_for_each(|file| write(&file.name, &file.text))?;
-    Ok((files.last().map_or_else(String::new, |file| file.module.clone()), files.len()))
+fn add_design(files: &mut DesignFiles, top: &Top, within: &Path, target: Target) -> (String, usize) {
+    let modules = verilog::print(&top.design);
+    let build = build_files(target, &modules, top.link.period_ps());
+    let modules_named = modules.iter().map(|file| (file.file_name(), file.text.clone()));
+    let all = modules_named.chain(build.into_iter().map(|file| (file.name, file.text)));
+    all.for_each(|(name, text)| files.add(within.join(name).display().to_string(), text));
+    add_registers(files, &top.map, within);
+    (modules.last().map_or_else(String::new, |file| file.module.clone()), modules.len())
 }
 
 /// A register map as a document, a C header and JSON.
-fn write_registers_of(map: &RegisterMap, folder: &Path) -> Result<(), Failure> {
-    let failed = |error| Failure::failed(format_args!("cannot write to {}", folder.display()), error);
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    registers::files(map)
-        .iter()
-        .try_for_each(|(name, text)| std::fs::write(folder.join(name), text))
-        .map_err(failed)
+fn add_registers(files: &mut DesignFiles, map: &RegisterMap, within: &Path) {
+    let all = registers::files(map);
+    all.into_iter().for_each(|(name, text)| files.add(within.join(name).display().to_string(), text));
 }
 
 fn connect(to: &To) -> Result<Client, Failure> {

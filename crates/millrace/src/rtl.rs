@@ -1,6 +1,7 @@
 //! `millrace rtl`.
 
 use crate::capacity::CapacityArgs;
+use crate::design_folder::DesignFiles;
 use crate::device_args::DeviceArgs;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line};
@@ -245,14 +246,8 @@ fn write_files(
     (hardware, device, designs): (&Hardware, Option<&Device>, &[&Design]),
     text: &str,
 ) -> Result<Vec<String>, Failure> {
-    let mut files = Vec::new();
-    let write = |name: &str, text: &str| -> Result<String, Failure> {
-        let path = folder.join(name);
-        std::fs::write(&path, text).map_err(|error| Failure::failed(path.display(), error))?;
-        Ok(path.display().to_string())
-    };
+    let mut files = DesignFiles::default();
     let printed: Vec<Vec<VerilogFile>> = designs.iter().map(|design| verilog::print(design)).collect();
-    // What is wrong with it is said before a file is written.
     let backplane = match (device, args.backplane) {
         (Some(device), Some(slots)) => {
             backplane_files(device, &printed[0], slots, (args.target.target(), hardware.period_ps()))?
@@ -266,29 +261,24 @@ fn write_files(
         }
         _ => None,
     };
-    std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
-    for (name, text) in backplane {
-        files.push(write(&name, &text)?);
-    }
+    backplane.into_iter().for_each(|(name, text)| files.add(name, text));
     for printed in &printed {
         for file in printed {
-            files.push(write(&file.file_name(), &file.text)?);
+            files.add(file.file_name(), file.text.as_str());
         }
         let target = args.target.target();
         let build = match &wrapper {
             Some(wrapper) => {
                 for file in &wrapper.files {
-                    files.push(write(&file.file_name(), &file.text)?);
+                    files.add(file.file_name(), file.text.as_str());
                 }
                 build_wrapper(target, printed, wrapper)
             }
             None => build_files(target, printed, hardware.period_ps()),
         };
-        for file in build {
-            files.push(write(&file.name, &file.text)?);
-        }
+        build.into_iter().for_each(|file| files.add(file.name, file.text));
     }
-    files.push(write("report.txt", text)?);
+    files.add("report.txt", text);
     let map = match device {
         Some(device) => device.register_map().clone(),
         None => hardware.register_map(),
@@ -296,17 +286,11 @@ fn write_files(
     // A device has them in it.
     for bus in [Bus::Axi4Lite, Bus::AvalonMm].into_iter().filter(|_| device.is_none()) {
         for file in verilog::print(&map.design(bus)) {
-            // Both have the same registers.
-            let path = write(&file.file_name(), &file.text)?;
-            if !files.contains(&path) {
-                files.push(path);
-            }
+            files.add(file.file_name(), file.text);
         }
     }
-    for (name, text) in registers::files(&map) {
-        files.push(write(name, &text)?);
-    }
-    Ok(files)
+    registers::files(&map).into_iter().for_each(|(name, text)| files.add(name, text));
+    files.write(folder)
 }
 
 /// The files of a backplane with a device in each slot, without those of the printed device.

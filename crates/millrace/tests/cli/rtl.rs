@@ -116,3 +116,32 @@ fn a_design_beyond_a_limit_is_refused_with_the_limit() {
         "bits of memory with all instances are more than MAX_FLAT_MEMORY_BITS = 8589934592), in ingress";
     assert!(said.err.contains(begin) && said.err.trim_end().ends_with(end), "{}", said.err);
 }
+
+/// Whoever synthesises a folder takes all that is in it: what an earlier design has left goes, what is somebody else's or was changed stays.
+#[test]
+fn a_design_replaces_the_one_before_in_a_folder() {
+    let folder = Folder::new("rtl-again");
+    let out = folder.path("out");
+    let at = |name: &str| Path::new(&out).join(name);
+    let make = |more: &[&str]| {
+        let said = millrace(&[&["rtl", "programs/l2_switch.p4", "-o", &out], more].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        said.err
+    };
+    make(&[]);
+    let of_stages = ["control_avalon_mm.sv", "egress.xdc", "egress_vivado.tcl"];
+    assert!(of_stages.iter().all(|name| at(name).exists()));
+    fs::write(at("board.sv"), "module board; endmodule\n").unwrap();
+    fs::write(at("egress.sdc"), "# changed by hand\n").unwrap();
+    let said = make(&["--device"]);
+    assert!(said.contains("egress.sdc is of an earlier design and stays: it was changed"), "{said}");
+    assert!(of_stages.iter().all(|name| !at(name).exists()));
+    assert!(["device.sv", "board.sv", "egress.sdc"].iter().all(|name| at(name).exists()));
+    // Of the same design nothing goes, and names that lead out of the folder are no files of a design.
+    let outside = folder.file("outside.txt", "kept\n");
+    let list = fs::read_to_string(at("design.files")).unwrap();
+    fs::write(at("design.files"), format!("{list}5 00000000 ../outside.txt\n")).unwrap();
+    make(&["--device"]);
+    assert!(at("device.sv").exists() && Path::new(&outside).exists());
+    assert_eq!(fs::read_to_string(at("design.files")).unwrap(), list);
+}
