@@ -93,6 +93,8 @@ pub(crate) struct Graph {
     /// The widths of all wires together.
     bits: u64,
     overflow: bool,
+    /// After the overflow, a wire of each width.
+    spare: FxHashMap<u32, Wire>,
 }
 
 impl Graph {
@@ -107,6 +109,7 @@ impl Graph {
             cases: FxHashMap::default(),
             bits: 0,
             overflow: false,
+            spare: FxHashMap::default(),
         }
     }
 
@@ -158,10 +161,9 @@ impl Graph {
         self.bits += u64::from(width);
         if self.nodes.len() >= MAX_NODES || self.bits > MAX_BITS {
             self.overflow = true;
-            // Any wire of the width will do in a graph that nobody uses; the first one where there is none.
-            let fitting = self.nodes.iter().rev().take(4096).find(|(_, (_, other))| *other == width);
-            if let Some((wire, _)) = fitting {
-                return wire;
+            // Any wire of the width will do in a graph that nobody uses.
+            if let Some(wire) = self.spare.get(&width) {
+                return *wire;
             }
         }
         let (values, zeros) = (self.values_of(&node, width), self.zeros_of(&node, width));
@@ -170,6 +172,9 @@ impl Graph {
         self.values[wire] = values;
         self.zeros[wire] = zeros;
         self.bodies[wire] = self.body;
+        if self.overflow {
+            self.spare.insert(width, wire);
+        }
         wire
     }
 

@@ -5,9 +5,10 @@ use crate::convert::convert;
 use crate::driver::Driver;
 use crate::emit::{Ports, emit, object};
 use crate::graph::{Node, Wire};
+use crate::limits::MAX_TABLES_BITS;
 use crate::map::RegisterMap;
 use crate::model::Sim;
-use crate::objects::{NoUnit, ObjectUnit, Synced};
+use crate::objects::{AllUnits, NoUnit, ObjectUnit, Synced};
 use crate::place::Place;
 use crate::refusal::{Construct, Refusal};
 use crate::report::{
@@ -169,8 +170,14 @@ impl Hardware {
     /// What hardware cannot do of it.
     pub fn of_parts(program: Arc<Program>, options: Options, parts: &[Part]) -> Result<Hardware, Refusal> {
         let capacity = |name: &str| capacity(&options.capacities, name);
-        let tables = program.tables.keys();
-        let units: Vec<TableUnit> = tables.filter_map(|id| TableUnit::of(&program, id, capacity)).collect();
+        let mut bits = 0;
+        let mut has_room = |unit: &TableUnit| {
+            let with_it: u64 = unit.storage().saturating_add(bits);
+            bits = if with_it > MAX_TABLES_BITS { bits } else { with_it };
+            with_it <= MAX_TABLES_BITS
+        };
+        let tables = program.tables.keys().filter_map(|id| TableUnit::of(&program, id, capacity));
+        let units: Vec<TableUnit> = tables.filter(&mut has_room).collect();
         let mut stages = Vec::new();
         for part in parts.iter().copied() {
             let name = part.name();
@@ -415,12 +422,8 @@ impl Hardware {
         let has_unit = stage.objects.iter().any(|unit| unit.key == key)
             || self.shared.has(key)
             || matches!(key, ObjectKey::Table(table) if self.units.iter().any(|unit| unit.table == table));
-        let slots = stage.placed.slots.get(&key).filter(|_| !has_unit)?;
-        let alone = || {
-            let units = (&*self.program, &self.units[..]);
-            ObjectUnit::of(units, (key, slots), &stage.dataflow.accesses, (1, 0)).err()
-        };
-        self.shared.refused.get(&key).copied().or_else(alone)
+        stage.placed.slots.get(&key).filter(|_| !has_unit)?;
+        self.shared.refused.get(&key).copied()
     }
 
     /// Objects without a unit.
@@ -533,18 +536,20 @@ fn add_objects((program, units): (&Program, &[TableUnit]), stages: &mut [Stage])
         *users.entry(*key).or_default() += 1;
     }
     let is_shared = |key: ObjectKey| is_kept(key) && users.get(&key).is_some_and(|stages| *stages > 1);
-    let mut shared = Shared::of((program, units), stages, is_shared);
+    let mut all = AllUnits::default();
+    let mut shared = Shared::of((program, units), stages, is_shared, &mut all);
     name_apart(program, shared.objects.iter_mut().map(|object| &mut object.unit), std::iter::empty());
     for stage in stages {
         let Stage { dataflow, placed, .. } = &*stage;
-        let of = |(key, slots): (&ObjectKey, &Vec<Slot>)| {
-            let interval = placed.intervals.get(key).copied().unwrap_or(1);
-            let bounds = (interval, placed.latency);
-            (!is_shared(*key))
-                .then(|| ObjectUnit::of((program, units), (*key, slots), &dataflow.accesses, bounds).ok())
-                .flatten()
-        };
-        let mut objects: Vec<ObjectUnit> = placed.slots.iter().filter_map(of).collect();
+        let mut objects: Vec<ObjectUnit> = Vec::new();
+        for (key, slots) in placed.slots.iter().filter(|(key, _)| !is_shared(**key)) {
+            let bounds = (placed.intervals.get(key).copied().unwrap_or(1), placed.latency);
+            let unit = ObjectUnit::of((program, units), (*key, slots), &dataflow.accesses, bounds);
+            match unit.and_then(|unit| all.add(unit)) {
+                Ok(unit) => objects.push(unit),
+                Err(why) => drop(shared.refused.insert(*key, why)),
+            }
+        }
         let hashes = dataflow.inputs.iter().filter_map(|(input, _)| match input {
             Input::Parameters(hash) => Some(ObjectKey::Hash(*hash)),
             _ => None,

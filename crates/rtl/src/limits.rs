@@ -32,9 +32,17 @@ pub const MAX_ACCESSES: usize = 1 << 12;
 pub const MAX_OBJECT_BITS: u64 = 1 << 28;
 /// Words of the unit of one object that software reaches.
 pub const MAX_OBJECT_WORDS: u64 = 1 << 23;
+/// Bits of memory of the units of all tables of a program together, both banks.
+pub const MAX_TABLES_BITS: u64 = 1 << 30;
+/// Bits of memory of the units of all objects of a program together: more than the block memory of any FPGA.
+pub const MAX_OBJECTS_BITS: u64 = 1 << 30;
+/// Words of them that software reaches.
+pub const MAX_OBJECTS_WORDS: u64 = 1 << 23;
 /// Cells of a register whose initial value is not 0: the text has all of them.
 pub const MAX_INITIAL_CELLS: u64 = 1 << 16;
 /// Members of a value set, which are compared at once.
 pub const MAX_MEMBERS: u64 = 1 << 10;
+/// Bits of the members of all value sets together: a flip-flop each.
+pub const MAX_MEMBERS_BITS: u64 = 1 << 19;
 /// Cycles from the first to the last of a stage.
 pub const MAX_LATENCY: u32 = 1 << 12;

@@ -156,24 +156,26 @@ impl fmt::Display for Report {
         for stage in &self.stages {
             let ns = f64::from(stage.latency) * f64::from(self.period_ps) / 1e3;
             writeln!(f, "\n{}", stage.name)?;
-            writeln!(f, "  latency     {} cycles ({ns:.1} ns)", stage.latency)?;
+            writeln!(f, "  latency     {} ({ns:.1} ns)", counted(stage.latency, "cycle"))?;
             let millions = frames(self.period_ps, stage.interval) as f64 / 1e6;
             writeln!(
                 f,
-                "  interval    {} cycles between frames ({millions:.2} million frames a second)",
-                stage.interval
+                "  interval    {} between frames ({millions:.2} million frames a second)",
+                counted(stage.interval, "cycle")
             )?;
             let ns = f64::from(stage.longest_ps) / 1e3;
             let late = if stage.longest_ps > self.period_ps { ", longer than the cycle" } else { "" };
             writeln!(f, "  operations  {ns:.1} ns in the slowest cycle, by estimate{late}")?;
-            writeln!(f, "  window      {} bytes of a frame", stage.window)?;
-            writeln!(f, "  values      {}, from {} blocks", stage.values, stage.blocks)?;
-            writeln!(f, "  registers   {} bits", stage.registers)?;
+            writeln!(f, "  window      {} of a frame", counted(stage.window, "byte"))?;
+            writeln!(f, "  values      {}, from {}", stage.values, counted(stage.blocks, "block"))?;
+            writeln!(f, "  registers   {}", counted(stage.registers, "bit"))?;
             for access in &stage.accesses {
                 let AccessReport { kind, object, cycle, latency, asked_bits, answered_bits } = access;
                 writeln!(
                     f,
-                    "  cycle {cycle:>4}  {kind} {object}: {asked_bits} bits, answer {answered_bits} bits after {latency}"
+                    "  cycle {cycle:>4}  {kind} {object}: {}, answer {} after {latency}",
+                    counted(*asked_bits, "bit"),
+                    counted(*answered_bits, "bit")
                 )?;
             }
         }
@@ -184,7 +186,13 @@ impl fmt::Display for Report {
             let less = if capacity < declared { ", fewer than the program declares" } else { "" };
             writeln!(
                 f,
-                "  {table}: {kind}, key {key_bits} bits, {capacity} of {declared} entries{less}, {storage_bits} bits"
+                "  {table}: {kind}, key {}, {capacity} of {}{less}, {}",
+                counted(*key_bits, "bit"),
+                match declared {
+                    1 => "1 entry".to_owned(),
+                    many => format!("{many} entries"),
+                },
+                counted(*storage_bits, "bit")
             )?;
         }
         if !self.objects.is_empty() {
@@ -206,8 +214,17 @@ impl fmt::Display for Report {
             } = object;
             writeln!(
                 f,
-                "  {object}: {kind} of {stage}, {words} words of {word_bits} bits, {storage_bits} bits, {accesses} accesses at \
-                 {ports} ports, interval {interval} ({millions:.2} million frames a second), writes of software wait {wait} cycles at most"
+                "  {object}: {kind} of {stage}, {} of {}, {}, {} at {}, interval {interval} ({millions:.2} million frames a second), \
+                 writes of software wait {} at most",
+                counted(*words, "word"),
+                counted(*word_bits, "bit"),
+                counted(*storage_bits, "bit"),
+                match accesses {
+                    1 => "1 access".to_owned(),
+                    many => format!("{many} accesses"),
+                },
+                counted(*ports, "port"),
+                counted(*wait, "cycle")
             )?;
         }
         if !self.outside.is_empty() {
@@ -218,4 +235,10 @@ impl fmt::Display for Report {
         }
         Ok(())
     }
+}
+
+/// A number with its word, which takes an `s` unless the number is 1.
+pub(crate) fn counted<N: fmt::Display + PartialEq + From<u8>>(number: N, one: &str) -> String {
+    let end = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {one}{end}")
 }

@@ -11,7 +11,7 @@
 
 use crate::assemble::{HOLD, TAKES};
 use crate::hardware::{Hardware, Part, Stage};
-use crate::objects::{NoUnit, ObjectUnit, Request};
+use crate::objects::{AllUnits, NoUnit, ObjectUnit, Request};
 use crate::parts::{Countdown, later};
 use crate::slots::{Slot, apart};
 use crate::stage::{Access, ObjectKey, input_width};
@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) objects: Vec<SharedObject>,
-    /// Those that have no unit.
+    /// Objects that have no unit, also those of one stage alone.
     pub(crate) refused: BTreeMap<ObjectKey, NoUnit>,
     pairs: Vec<Pair>,
 }
@@ -86,18 +86,22 @@ fn range(low: i64, high: i64) -> Option<(u32, u32)> {
 }
 
 impl Shared {
-    /// The objects that several of the stages ask and that frames change, those that a unit has room for. `is_shared` says which.
+    /// The objects that several of the stages ask and that frames change, those that a unit has room for. `is_shared` says which,
+    /// `all` counts what units have.
     pub(crate) fn of(
         (program, tables): (&Program, &[TableUnit]),
         stages: &[Stage],
         is_shared: impl Fn(ObjectKey) -> bool,
+        all: &mut AllUnits,
     ) -> Shared {
         let keys: BTreeSet<ObjectKey> =
             stages.iter().flat_map(|stage| stage.placed.slots.keys().copied()).collect();
         let keys = keys.into_iter().filter(|key| is_shared(*key));
         let (mut objects, mut refused) = (Vec::new(), BTreeMap::new());
         for key in keys {
-            match SharedObject::of((program, tables), stages, key) {
+            let object = SharedObject::of((program, tables), stages, key)
+                .and_then(|object| Ok(SharedObject { unit: all.add(object.unit)?, ..object }));
+            match object {
                 Ok(object) => objects.push(object),
                 Err(why) => drop(refused.insert(key, why)),
             }

@@ -39,6 +39,13 @@ pub(crate) const FAMILIES: &[Family] = families! {
             ..V1::default()
         }.program()
     };
+    "hardware-emitted-again" |n| V1 {
+        top: "header e_t{bit<8> v;}".to_owned(),
+        headers: "e_t[250] e;".to_owned(),
+        body: "hdr.e[hdr.h.a].setValid();".to_owned(),
+        deparser: repeat(count(n, 15), |_| "p.emit(hdr.e);"),
+        ..V1::default()
+    }.program();
     "hardware-places" |n| {
         let n = count(n, 150);
         let states = repeat(n, |i| format!(
@@ -103,6 +110,15 @@ pub(crate) const FAMILIES: &[Family] = families! {
         let n = count(n, 90);
         ingress(repeat(n, |i| format!("register<bit<32>>(1048576) r{i};\n")),
             repeat(n, |i| format!("r{i}.read(m.x,hdr.h.a);r{i}.write(hdr.h.b,m.x+1);\n")))
+    };
+    "hardware-members" |n| {
+        let n = count(n, 80);
+        let states = repeat(n, |i| format!("state v{i}{{transition select(hdr.h.a){{s{i}:v{};_:accept;}}}}\n", i + 1));
+        V1 {
+            parser_locals: repeat(n, |i| format!("value_set<bit<32>>(1024) s{i};\n")),
+            states: format!("{START} state more{{transition v0;}} {states} state v{n}{{transition accept;}}"),
+            ..V1::default()
+        }.program()
     };
     "hardware-one-register" |n| ingress("register<bit<32>>(1024) r;", repeat(count(n, 50), |i|
         format!("r.read(m.x,hdr.h.a+{i});r.write(hdr.h.b^{i},m.x);\n")));

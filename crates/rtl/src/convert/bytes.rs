@@ -84,6 +84,8 @@ impl Converter<'_> {
 
     /// Puts the bits at the end, wherever that is.
     fn append_at(&mut self, written: &mut Written, bits: Wire, when: Wire) -> Step<()> {
+        // A deparser or a hash may append thousands of times.
+        self.has_room()?;
         let width = self.graph.width(bits);
         let ends = self.ends(written)?;
         let last = ends.keys().next_back().copied().unwrap_or(0) as u32;

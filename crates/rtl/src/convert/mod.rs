@@ -170,15 +170,19 @@ impl<'a> Converter<'a> {
         self.graph.set_body(body);
         for op in &cfg.blocks[block].ops {
             self.op(op, cond, &mut env)?;
+            self.has_room()?;
         }
         let to = self.term(&cfg.blocks[block].term, cond, env)?;
-        if self.graph.is_full() {
-            return Err(Construct::Nodes);
-        }
+        self.has_room()?;
         if self.accesses.len() > MAX_ACCESSES {
             return Err(Construct::Accesses);
         }
         Ok(to)
+    }
+
+    /// Whether more values may come: those of a graph that is full mean nothing.
+    fn has_room(&self) -> Step<()> {
+        if self.graph.is_full() { Err(Construct::Nodes) } else { Ok(()) }
     }
 
     /// The storage at the start of the stage.

@@ -2,6 +2,7 @@
 
 use super::Link;
 use super::shape::Shape;
+use crate::report::counted;
 use std::fmt;
 
 /// About a device.
@@ -85,22 +86,24 @@ impl fmt::Display for DeviceReport {
         let ns = |cycles: u32| f64::from(cycles) * f64::from(self.period_ps) / 1e3;
         let PartsLatency { macs, window, ingress, copies, egress, transmit } = self.latency;
         let all = self.latency.all();
-        writeln!(f, "{}: a device of {} ports of {} bits", self.program, self.ports, self.width)?;
+        writeln!(f, "{}: a device of {} of {} bits", self.program, counted(self.ports, "port"), self.width)?;
         match &self.waits_for_end {
-            None => writeln!(f, "  cut-through: a decision needs {} bytes of a frame", self.window)?,
+            None => {
+                writeln!(f, "  cut-through: a decision needs {} of a frame", counted(self.window, "byte"))?
+            }
             Some(who) => writeln!(f, "  store-and-forward: {who} needs the length of the frame")?,
         }
         let between = match self.link {
             Link::Stream => "stream to stream".to_owned(),
             link => format!("{0} to {0}", link.name()),
         };
-        writeln!(f, "  latency     {all} cycles ({:.1} ns), {between}", ns(all))?;
+        writeln!(f, "  latency     {} ({:.1} ns), {between}", counted(all, "cycle"), ns(all))?;
         writeln!(
             f,
             "              MACs {macs}, window {window}, ingress {ingress}, copies {copies}, egress {egress}, queue and editor {transmit}"
         )?;
         writeln!(f, "  headers     {:.1} million a second, of all ports", self.headers_per_second() / 1e6)?;
-        writeln!(f, "  new headers {} bytes at most", self.emitted)?;
+        writeln!(f, "  new headers {} at most", counted(self.emitted, "byte"))?;
         writeln!(f, "  frames      {} bits of memory", self.payload_bits)?;
         match self.places_again {
             0 => Ok(()),

@@ -26,7 +26,7 @@ pub(crate) use connect::Request;
 use messages::{Message, number_width, width as message_width};
 pub(crate) use meter::Measure;
 use meter::part as meter_part;
-pub(crate) use no_unit::NoUnit;
+pub(crate) use no_unit::{AllUnits, NoUnit};
 pub(crate) use random::{RANDOM_LATENCY, xorshift};
 pub(crate) use sync::{Changes, Synced};
 

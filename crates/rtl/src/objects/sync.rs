@@ -123,7 +123,6 @@ impl Synced {
         }
         let entries = self.cells_of_entries(tables, numbers);
         self.check_room(&entries, state)?;
-        let mut words = self.words(state, tables, &entries);
         // What an entry has counted that is gone, or another one now.
         let is_new = |cell: u64| {
             self.entries.get(&cell).is_some_and(|before| entries.get(&cell).is_some_and(|now| now != before))
@@ -131,7 +130,13 @@ impl Synced {
         let gone: Vec<u64> =
             self.entries.keys().copied().filter(|cell| !entries.contains_key(cell)).collect();
         let parts = self.parts();
-        words.retain(|(at, word)| all || is_new(at / parts) || self.known(*at) != *word);
+        let mut words = Vec::new();
+        // Of large arrays most words are as they are known.
+        self.words((state, tables), &entries, all, &mut |at, word| {
+            if all || is_new(at / parts) || !self.is_known(at, &word) {
+                words.push((at, word));
+            }
+        });
         let zero = Bits::zero(self.unit.port().width);
         for cell in gone {
             words.extend((0..parts).map(|part| (cell * parts + part, zero.clone())));
@@ -233,6 +238,20 @@ impl Synced {
         whole.zero_extend(self.unit.port().width)
     }
 
+    /// Whether that is the word that is known.
+    fn is_known(&self, at: u64, word: &Bits) -> bool {
+        let start = at as usize * self.limbs;
+        let known = self.known.get(start..start + self.limbs).unwrap_or(&[]);
+        word.limbs().chain(std::iter::repeat(0)).take(self.limbs).eq(known.iter().copied())
+    }
+
+    /// Whether all words of a cell are 0, as far as is known.
+    fn is_zero(&self, cell: u64) -> bool {
+        let limbs = self.limbs * self.parts() as usize;
+        let start = cell as usize * limbs;
+        self.known.get(start..start + limbs).is_some_and(|known| known.iter().all(|limb| *limb == 0))
+    }
+
     fn note(&mut self, at: u64, word: &Bits) {
         let start = at as usize * self.limbs;
         if let Some(known) = self.known.get_mut(start..start + self.limbs) {
@@ -240,47 +259,68 @@ impl Synced {
         }
     }
 
-    /// All words that the unit should have, with their addresses.
-    fn words(&self, state: &State, tables: &Tables, entries: &Entries) -> Vec<(u64, Bits)> {
+    /// Tells the words that the unit should have, with their addresses: `all` of them, or those of cells that have anything or are known
+    /// to have had.
+    fn words(
+        &self,
+        (state, tables): (&State, &Tables),
+        entries: &Entries,
+        all: bool,
+        keep: &mut dyn FnMut(u64, Bits),
+    ) {
         let entries = entries.iter().map(|(cell, (index, _))| (*cell, u64::from(index.0)));
-        let mut words = Vec::new();
         match self.unit.key {
-            ObjectKey::Register(id) => {
-                words.extend((0..self.cells()).map(|at| (at, state.register_read(id, at))));
-            }
-            ObjectKey::Hits(_) => words.extend(entries.map(|(cell, _)| (cell, Bits::zero(1)))),
+            ObjectKey::Register(id) => (0..self.cells()).for_each(|at| keep(at, state.register_read(id, at))),
+            ObjectKey::Hits(_) => entries.for_each(|(cell, _)| keep(cell, Bits::zero(1))),
             ObjectKey::Counter(id) => {
                 let value = |at| tables.counter_value(CounterRef::Indexed(id), at).unwrap_or_default();
-                words.extend((0..self.cells()).map(|at| (at, counter_word(value(at)))));
+                (0..self.cells()).for_each(|at| keep(at, counter_word(value(at))));
             }
             ObjectKey::DirectCounter(id) => {
                 for (cell, at) in entries {
                     let value = tables.counter_value(CounterRef::Direct(id), at).unwrap_or_default();
-                    words.push((cell, counter_word(value)));
+                    keep(cell, counter_word(value));
                 }
             }
             ObjectKey::Meter(id) => {
                 for at in 0..self.cells() {
                     let counts = state.meter_counts(id, at).unwrap_or_default();
-                    meter_words(&mut words, self.measure(), (at, state.meter_cell(id, at)), counts);
+                    self.words_of_meter((at, all), state.meter_cell(id, at), counts, keep);
                 }
             }
             ObjectKey::DirectMeter(id) => {
                 for (cell, at) in entries {
                     let counts = tables.direct_meter_counts(id, at).unwrap_or_default();
-                    meter_words(&mut words, self.measure(), (cell, tables.direct_meter(id, at)), counts);
+                    self.words_of_meter((cell, all), tables.direct_meter(id, at), counts, keep);
                 }
             }
             ObjectKey::ValueSet(id) => {
                 let members: Vec<Bits> = state.values(id).map(|member| self.member(&member)).collect();
                 let none = Bits::zero(self.unit.port().width);
                 let word = |at: u64| members.get(at as usize).unwrap_or(&none).clone();
-                words.extend((0..self.cells()).map(|at| (at, word(at))));
+                (0..self.cells()).for_each(|at| keep(at, word(at)));
             }
-            ObjectKey::Hash(id) => words.push((0, crc_parameters(state.own_hash(id).parameters()))),
+            ObjectKey::Hash(id) => keep(0, crc_parameters(state.own_hash(id).parameters())),
             ObjectKey::Table(_) | ObjectKey::Random | ObjectKey::Messages => {}
         }
-        words
+    }
+
+    fn words_of_meter(
+        &self,
+        (cell, all): (u64, bool),
+        meter: Option<Meter>,
+        counts: [CounterValue; 3],
+        keep: &mut dyn FnMut(u64, Bits),
+    ) {
+        let own = meter.unwrap_or_default();
+        let is_unused =
+            own.config().is_none() && own.buckets() == ([0, 0], 0) && counts == [CounterValue::default(); 3];
+        if is_unused && !all && self.is_zero(cell) {
+            return;
+        }
+        let mut words = Vec::new();
+        meter_words(&mut words, self.measure(), (cell, meter), counts);
+        words.into_iter().for_each(|(at, word)| keep(at, word));
     }
 
     /// The word of a member of a value set: whether there is one, values, masks.
