@@ -4,12 +4,29 @@ use crate::agent::{MAX_BINDINGS, Malformed, Opened, check_names, decode};
 use crate::statistics::Count;
 use crate::value::identifier;
 use crate::view::{Found, Missing, View, Width};
-use rasn::types::ObjectIdentifier;
-use rasn_snmp::v2::{BulkPdu, Pdu, Pdus, Response, VarBind, VarBindList, VarBindValue};
+use rasn::prelude::*;
+use rasn_snmp::v2::{Pdu, Pdus, Response, VarBind, VarBindList, VarBindValue};
 use rasn_snmp::v2c::Message;
 
 /// What is wrong with a request, and with which of its bindings, from 1.
 struct Refusal(u32, usize);
+
+/// The first byte of a request in bulk.
+const BULK: u8 = 0xa5;
+
+/// A request in bulk with numbers as they may come: what is less than zero stands for zero (RFC 3416, 4.2.3).
+#[derive(AsnType, Clone, Decode, Debug)]
+struct BulkPdu {
+    request_id: i32,
+    non_repeaters: i64,
+    max_repetitions: i64,
+    variable_bindings: VarBindList,
+}
+
+#[derive(AsnType, Clone, Decode, Debug)]
+#[rasn(tag(5))]
+#[rasn(delegate)]
+struct BulkRequest(BulkPdu);
 
 /// What a request asks for.
 enum Asked {
@@ -22,21 +39,7 @@ enum Asked {
 /// Answers a request.
 pub(crate) fn answer(opened: &Opened<'_>) -> Result<Option<Vec<u8>>, Malformed> {
     let statistics = opened.agent.statistics();
-    let asked = match decode::<Pdus>(opened.pdu)? {
-        Pdus::GetRequest(request) => Asked::Get(request.0),
-        Pdus::GetNextRequest(request) => Asked::Next(request.0),
-        Pdus::GetBulkRequest(request) => Asked::Bulk(request.0),
-        Pdus::SetRequest(request) => Asked::Set(request.0),
-        // What agents say is nothing to answer, and nobody informs one.
-        Pdus::Response(_) => {
-            statistics.count(Count::InGetResponses);
-            return Ok(None);
-        }
-        Pdus::Trap(_) | Pdus::InformRequest(_) | Pdus::Report(_) => {
-            statistics.count(Count::InTraps);
-            return Ok(None);
-        }
-    };
+    let Some(asked) = asked(opened)? else { return Ok(None) };
     let (id, bindings) = match &asked {
         Asked::Get(pdu) | Asked::Next(pdu) | Asked::Set(pdu) => (pdu.request_id, &pdu.variable_bindings),
         Asked::Bulk(pdu) => (pdu.request_id, &pdu.variable_bindings),
@@ -88,6 +91,30 @@ pub(crate) fn answer(opened: &Opened<'_>) -> Result<Option<Vec<u8>>, Malformed> 
     Ok(repeated)
 }
 
+/// What a request asks for; none: it is nothing to answer.
+fn asked(opened: &Opened<'_>) -> Result<Option<Asked>, Malformed> {
+    if opened.pdu.first() == Some(&BULK) {
+        return decode::<BulkRequest>(opened.pdu).map(|request| Some(Asked::Bulk(request.0)));
+    }
+    let statistics = opened.agent.statistics();
+    Ok(match decode::<Pdus>(opened.pdu)? {
+        Pdus::GetRequest(request) => Some(Asked::Get(request.0)),
+        Pdus::GetNextRequest(request) => Some(Asked::Next(request.0)),
+        Pdus::SetRequest(request) => Some(Asked::Set(request.0)),
+        // What agents say is nothing to answer, and nobody informs one.
+        Pdus::Response(_) => {
+            statistics.count(Count::InGetResponses);
+            None
+        }
+        Pdus::Trap(_) | Pdus::InformRequest(_) | Pdus::Report(_) => {
+            statistics.count(Count::InTraps);
+            None
+        }
+        // With another byte first.
+        Pdus::GetBulkRequest(_) => return Err(Malformed),
+    })
+}
+
 /// Finds what is asked for.
 fn look_up(opened: &Opened<'_>, asked: &Asked) -> Result<VarBindList, Refusal> {
     let view = (opened.view)().ok_or(Refusal(Pdu::ERROR_STATUS_GEN_ERR, 1))?;
@@ -134,7 +161,8 @@ fn value(opened: &Opened<'_>, found: Found<'_>) -> Option<VarBindValue> {
 /// RFC 3416, 4.2.3: the first bindings once, the others so often, as far as an answer has room for them. What a client asks for beyond
 /// that costs nothing: nothing is looked up that does not fit, but for the first that does not.
 fn bulk(opened: &Opened<'_>, view: &View, pdu: &BulkPdu) -> Result<VarBindList, Refusal> {
-    let once = (pdu.non_repeaters as usize).min(pdu.variable_bindings.len());
+    let once = usize::try_from(pdu.non_repeaters.max(0)).unwrap_or(usize::MAX);
+    let once = once.min(pdu.variable_bindings.len());
     let (first, repeated) = pdu.variable_bindings.split_at(once);
     let mut answer = Answer::new(opened, pdu.request_id);
     for (index, binding) in (1..).zip(first) {

@@ -188,6 +188,12 @@ fn tables_are_read_in_bulk_as_rfc_3416_has_it() {
     let answer = ask(addresses(), &message(1, BULK, 1, (7, 2), &[asked(SYS_UP_TIME)]));
     assert_eq!(answer, Some(message(1, RESPONSE, 1, (0, 0), std::slice::from_ref(&up_time))));
     let answer = ask(addresses(), &message(1, BULK, 1, (1, 0), &[asked(SYS_UP_TIME), asked(NET_TO_MEDIA)]));
+    assert_eq!(answer, Some(message(1, RESPONSE, 1, (0, 0), std::slice::from_ref(&up_time))));
+    // Numbers that are less than zero stand for zero.
+    let least = i32::MIN.into();
+    let answer = ask(addresses(), &message(1, BULK, 1, (least, 1), &[asked(SYS_UP_TIME)]));
+    assert_eq!(answer, Some(message(1, RESPONSE, 1, (0, 0), std::slice::from_ref(&up_time))));
+    let answer = ask(addresses(), &message(1, BULK, 1, (1, -1), &[asked(SYS_UP_TIME), asked(NET_TO_MEDIA)]));
     assert_eq!(answer, Some(message(1, RESPONSE, 1, (0, 0), &[up_time])));
 }
 
@@ -337,7 +343,7 @@ fn what_is_not_to_be_answered_is_counted() {
     for community in ["", "publi", "publics", "Public", "private"] {
         says_nothing(&with_community(1, community, GET, 1, (0, 0), &bindings));
     }
-    // No message; a byte too few, one too many; requests that version 1 has not; names that are too long; a number of 33 bits.
+    // No message; a byte too few, one too many; requests that version 1 has not; names that are too long; numbers of 33 bits.
     let names = vec!["1"; 129].join(".");
     for wrong in [
         &[][..],
@@ -349,7 +355,7 @@ fn what_is_not_to_be_answered_is_counted() {
         &message(0, 0xa7, 1, (0, 1), &bindings),
         &message(1, GET, 1, (0, 0), &[asked(&names)]),
         &message(1, GET, 1 << 33, (0, 0), &bindings),
-        &message(1, BULK, 1, (-1, 1), &bindings),
+        &message(1, BULK, 1 << 33, (0, 1), &bindings),
         &vec![0x30; 9000],
     ] {
         says_nothing(wrong);
