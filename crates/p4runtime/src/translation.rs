@@ -163,8 +163,9 @@ impl Texts {
             return Ok(number.clone());
         }
         let fits = |number: u128| fits(number, width);
-        let number = match plain(text) {
-            Some(number) => u128::from(number),
+        let own = plain(text).map(u128::from);
+        let number = match own {
+            Some(number) => number,
             None => loop {
                 known.next += 1;
                 if !fits(known.next) || !known.texts.contains_key(&Bits::new(width, known.next)) {
@@ -174,7 +175,8 @@ impl Texts {
         };
         let value = Bits::new(width, if fits(number) { number } else { 0 });
         if !fits(number) || known.numbers.len() >= MAX_TEXTS {
-            self.refused += 1;
+            // One that does not fit would not if others were freed.
+            self.refused += u64::from(own.is_none_or(fits));
             return Err(Refusal::exhausted(format!("there is no number left for the text of a `{name}`")));
         }
         if let Some(other) = known.texts.get(&value) {
@@ -215,6 +217,7 @@ mod tests {
         assert_ne!(first, second);
         assert_eq!(number("Ethernet0"), Ok(first.clone()));
         assert!(number("512").is_err() && number("").is_err());
+        assert_eq!(texts.lock().unwrap().refused(), 0, "nothing that is freed would help");
         // Who only looks for something has no text named.
         let known = |text: &str| codec.read(text.as_bytes(), &texts, NewText::Unknown);
         assert_eq!((known("Ethernet0"), known("8")), (number("Ethernet0"), Ok(Bits::new(9, 8))));

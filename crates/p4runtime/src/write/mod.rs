@@ -195,20 +195,22 @@ fn needs_time(catalog: &Catalog, update: &Update) -> bool {
     }
 }
 
-/// Understands updates. Where there are no numbers left for texts, those that nothing has are freed, if they may be.
+/// Understands updates. Where there are no numbers left for texts, those that nothing has are freed, if they may be: all entries are looked at
+/// for that, so it is done once.
 async fn decode(
     decoder: &Decoder<'_>,
     loaded: &Loaded,
     updates: Vec<Update>,
-    may_free: bool,
+    may_free: &mut bool,
 ) -> Result<Vec<Result<Op, Refusal>>, tonic::Status> {
-    let Some(refused) = decoder.catalog.refused_texts().filter(|_| may_free) else {
+    let Some(refused) = decoder.catalog.refused_texts().filter(|_| *may_free) else {
         return Ok(updates.into_iter().map(|update| decoder.update(update)).collect());
     };
     let ops = updates.iter().cloned().map(|update| decoder.update(update)).collect();
     if decoder.catalog.refused_texts() == Some(refused) {
         return Ok(ops);
     }
+    *may_free = false;
     texts::free(decoder.catalog, loaded).await?;
     Ok(updates.into_iter().map(|update| decoder.update(update)).collect())
 }
@@ -241,12 +243,12 @@ pub(crate) async fn write(
     let mut results: Vec<Result<(), Refusal>> = Vec::with_capacity(count);
     let mut updates = updates.into_iter().peekable();
     let mut change = Change::new(std::mem::take(&mut loaded.shadow), stops);
-    let mut failed = None;
+    let (mut failed, mut may_free) = (None, true);
     while updates.peek().is_some() && failed.is_none() {
         let part = updates.by_ref().take(CHUNK).collect();
         // What was done may come back, with its texts.
-        let may_free = results.is_empty() || !stops;
-        let ops = decode(&decoder, loaded, part, may_free).await?;
+        may_free &= results.is_empty() || !stops;
+        let ops = decode(&decoder, loaded, part, &mut may_free).await?;
         results.extend(change.apply(&to, ops).await?);
         failed = results.iter().position(Result::is_err).filter(|_| stops);
     }

@@ -204,4 +204,11 @@ async fn numbers_of_texts_that_nothing_has_are_given_to_others() {
     let status = client.write_with(write_request::Atomicity::RollbackOnError, all(Insert, 12)).await;
     let refused = crate::common::errors(&status.unwrap_err());
     assert!(refused.iter().any(|error| error.code == Code::ResourceExhausted), "{:?}", refused[0]);
+    // All entries are looked at for what can be freed, and that once a request: what it deletes after that is freed by the next one.
+    let mut updates = all(Insert, 12);
+    updates.extend([all(Delete, 10), all(Delete, 11), all(Insert, 13)].concat());
+    let status = client.write_with(write_request::Atomicity::ContinueOnError, updates).await;
+    let refused = status.unwrap_err();
+    assert!(refused.message().contains("147 of 400 refused (54-100, 301-400)"), "{refused:?}");
+    client.write_with(write_request::Atomicity::ContinueOnError, all(Insert, 13)).await.unwrap();
 }
