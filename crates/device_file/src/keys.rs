@@ -142,7 +142,7 @@ pub(crate) const DEVICE: Section = Section {
             "packets",
             Number(64, MAX_PACKETS, "MAX_PACKETS"),
             Absent::Number(65_536),
-            "packet buffers of all switches together",
+            "packet buffers of all switches together; of each worker 64 to 250000 (`MIN_PACKETS_OF_WORKER`, `MAX_PACKETS_OF_WORKER`)",
         ),
     ],
 };

@@ -40,7 +40,7 @@ impl DeviceFile {
     /// # Errors
     /// Everything that is wrong.
     pub fn parse(name: &str, text: &str) -> Result<DeviceFile, Problems> {
-        read(name, text, None)
+        read(name, text, (None, MAX_FILE))
     }
 
     /// As [`DeviceFile::parse`], and looks whether files and folders that are named are there, and whether those of a tenant
@@ -50,12 +50,29 @@ impl DeviceFile {
     /// # Errors
     /// Everything that is wrong.
     pub fn parse_with_files(name: &str, text: &str, folder: &Path) -> Result<DeviceFile, Problems> {
-        read(name, text, Some(folder))
+        read(name, text, (Some(folder), MAX_FILE))
+    }
+
+    /// As [`DeviceFile::parse_with_files`] with a folder and else as [`DeviceFile::parse`], of a text of up to [`MAX_WHOLE`] bytes: that of a
+    /// device as it runs, with what is to be added to it.
+    ///
+    /// # Errors
+    /// Everything that is wrong.
+    pub fn parse_whole(name: &str, text: &str, folder: Option<&Path>) -> Result<DeviceFile, Problems> {
+        read(name, text, (folder, MAX_WHOLE))
+    }
+
+    /// The same, if what was changed of it keeps all rules of a file.
+    ///
+    /// # Errors
+    /// Everything that is wrong.
+    pub fn checked(&self) -> Result<DeviceFile, Problems> {
+        read("the device", &self.to_toml(), (None, usize::MAX))
     }
 }
 
-fn read(name: &str, text: &str, folder: Option<&Path>) -> Result<DeviceFile, Problems> {
-    millrace_toml_sections::read_document(name, text, MAX_FILE, |document, findings| {
+fn read(name: &str, text: &str, (folder, most): (Option<&Path>, usize)) -> Result<DeviceFile, Problems> {
+    millrace_toml_sections::read_document(name, text, most, |document, findings| {
         let mut draft = parse::draft(document, findings);
         check::check(&mut draft, findings);
         if let Some(folder) = folder {

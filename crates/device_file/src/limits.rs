@@ -5,6 +5,9 @@ pub use millrace_toml_sections::{MAX_LIST, MAX_NAME, MAX_PROBLEMS, MAX_RECOVERY,
 /// Longest file, in bytes.
 pub const MAX_FILE: usize = 2 << 20;
 
+/// Longest text of a device as it runs, with what is to be added to it, in bytes: it has all defaults and whole paths.
+pub const MAX_WHOLE: usize = 4 * MAX_FILE;
+
 /// Longest path of a socket, in bytes: what the system's address of one has room for.
 pub const MAX_SOCKET: usize = 107;
 
@@ -19,6 +22,12 @@ pub const MAX_HOPS: u64 = 64;
 
 /// Most packet buffers of a device.
 pub const MAX_PACKETS: u64 = 1 << 24;
+
+/// Fewest packet buffers of a worker: those of a batch.
+pub const MIN_PACKETS_OF_WORKER: u64 = 64;
+
+/// Most packet buffers of a worker: so many fit the memory that a worker has for them.
+pub const MAX_PACKETS_OF_WORKER: u64 = 250_000;
 
 /// Most tenants.
 pub const MAX_TENANTS: usize = 1024;

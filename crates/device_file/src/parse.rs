@@ -116,9 +116,12 @@ pub(crate) fn draft<'t>(document: &'t DeTable<'t>, findings: &mut Findings) -> D
 fn device<'t>(table: Table<'t>, files: &mut Vec<NamedFile>, findings: &mut Findings) -> Read<'t, Device> {
     let name = table.text("name", findings).unwrap_or_default();
     let processors = processors(&table, findings);
-    let workers = table.number("workers", findings).unwrap_or(1);
+    let workers = table.number("workers", findings);
+    let workers = if processors.is_empty() { workers } else { Some(processors.len() as u64) };
+    let packets = table.number("packets", findings);
+    packets_of_workers(&table, packets, workers, findings);
     let is = Device {
-        workers: if processors.is_empty() { workers as u16 } else { processors.len() as u16 },
+        workers: workers.unwrap_or(1) as u16,
         processors,
         socket: socket(&table, &name, findings),
         socket_mode: socket_mode(&table, findings),
@@ -138,10 +141,27 @@ fn device<'t>(table: Table<'t>, files: &mut Vec<NamedFile>, findings: &mut Findi
         captures: table.text("captures", findings),
         audit: table.text("audit", findings),
         hops: table.number("hops", findings).unwrap_or(1) as u16,
-        packets: table.number("packets", findings).unwrap_or(MAX_PACKETS) as u32,
+        packets: packets.unwrap_or(MAX_PACKETS) as u32,
         name,
     };
     Read { is, table }
+}
+
+/// Each worker has the same part of the packet buffers.
+fn packets_of_workers(
+    table: &Table<'_>,
+    packets: Option<u64>,
+    workers: Option<u64>,
+    findings: &mut Findings,
+) {
+    let (Some(packets), Some(workers)) = (packets, workers) else { return };
+    if !(MIN_PACKETS_OF_WORKER..=MAX_PACKETS_OF_WORKER).contains(&(packets / workers)) {
+        let message = format!(
+            "`packets` is {packets}, and the number of workers {workers}: {MIN_PACKETS_OF_WORKER} to {MAX_PACKETS_OF_WORKER} for each \
+             are expected (MIN_PACKETS_OF_WORKER, MAX_PACKETS_OF_WORKER)"
+        );
+        findings.push(Finding::new(Kind::Limit, table.at("packets"), message));
+    }
 }
 
 fn socket(table: &Table<'_>, device: &str, findings: &mut Findings) -> String {
