@@ -2,7 +2,7 @@
 
 use crate::clients::Client;
 use crate::device::{Device, Done, Foreign, check_restart};
-use crate::failure::Failure;
+use crate::failure::{Failure, short};
 use crate::probation;
 use crate::shadow;
 use crate::snapshot;
@@ -11,6 +11,7 @@ use millrace_access::{Refusal, Resource, Right};
 use millrace_ctl_api::{Answer, Changed, Probation, Problem, RefusalKind, Refused, Request};
 use millrace_dataplane::Keep;
 use millrace_device_file::{DeviceFile, End, Kept, Kind, Problems, State, Switch as Model, changes};
+use millrace_device_file::{MAX_FILE, MAX_WHOLE};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -78,14 +79,23 @@ impl Device {
         match request {
             Request::Apply { text, folder, files, dry_run } => {
                 self.may(client, Right::LifeCycle, Resource::Chassis)?;
+                check_length(text)?;
                 let _alone = self.edit_alone();
                 self.apply_text(client, text, (folder, files), (Foreign::Go, *dry_run))
             }
             Request::Load { text, folder, files } => {
                 self.may(client, Right::LifeCycle, Resource::Chassis)?;
+                check_length(text)?;
                 let _alone = self.edit_alone();
                 // What is added comes first, so that the lines of mistakes are its own.
                 let whole = format!("{text}\n{}", self.file().to_toml());
+                if whole.len() > MAX_WHOLE {
+                    let reason = format!(
+                        "the device and it have {} bytes: at most {MAX_WHOLE} (MAX_WHOLE)",
+                        whole.len()
+                    );
+                    return Err(Failure::Limit(reason).into());
+                }
                 let done = self.apply_text(client, &whole, (folder, files), (Foreign::Stay, false));
                 done.map_err(|no| of_two(no, text.len() + 1))
             }
@@ -179,8 +189,8 @@ impl Device {
             let reason = "over gRPC no folder of the machine of the device is named";
             return Err(Failure::Invalid(reason.into()).into());
         }
-        let file =
-            DeviceFile::parse("the file", text).map_err(|problems| Failure::File(Box::new(problems)))?;
+        let file = DeviceFile::parse_whole("the file", text, None)
+            .map_err(|problems| Failure::File(Box::new(problems)))?;
         let now = self.file();
         check_restart(&changes(&now, &file).list)?;
         let sent = uploads::settle(file, &now, files)?;
@@ -238,8 +248,7 @@ impl Device {
         let _alone = self.edit_alone();
         let mut file = self.file();
         change(&mut file)?;
-        let file = DeviceFile::parse("the device", &file.to_toml())
-            .map_err(|problems| Failure::File(Box::new(problems)))?;
+        let file = file.checked().map_err(|problems| Failure::File(Box::new(problems)))?;
         Ok(changed(self.apply_alone(&file, Foreign::Stay, false)?, false))
     }
 
@@ -250,6 +259,7 @@ impl Device {
         keep: Keep,
         probation: Option<Probation>,
     ) -> Result<Answer, No> {
+        probation.map_or(Ok(()), probation::check)?;
         let (done, generation) = self.set_program(name, program, Some(keep))?;
         let mut lines = done;
         if let Some(probation) = probation {
@@ -302,12 +312,23 @@ fn no(refusal: Refusal, hidden: No) -> No {
     }
 }
 
+/// Whether a file that is sent is no longer than one may be.
+fn check_length(text: &str) -> Result<(), No> {
+    match text.len() {
+        0..=MAX_FILE => Ok(()),
+        length => {
+            let reason = format!("the file has {length} bytes: at most {MAX_FILE} (MAX_FILE)");
+            Err(Failure::Limit(reason).into())
+        }
+    }
+}
+
 fn read(text: &str, folder: &str) -> Result<DeviceFile, No> {
     let folder = Path::new(folder);
     if !folder.is_absolute() {
         return Err(Failure::Invalid("the folder of a file is named from the root".into()).into());
     }
-    let file = DeviceFile::parse_with_files("the file", text, folder);
+    let file = DeviceFile::parse_whole("the file", text, Some(folder));
     Ok(file.map_err(|problems| Failure::File(Box::new(problems)))?.rooted_at(folder))
 }
 
@@ -325,8 +346,7 @@ fn of_two(no: No, from: usize) -> No {
 }
 
 fn end(text: &str) -> Result<End, No> {
-    let no_end =
-        |_| Failure::Invalid(format!("`{}` is no end of a link, as SWITCH:PORT is", text.escape_debug()));
+    let no_end = |_| Failure::Invalid(format!("`{}` is no end of a link, as SWITCH:PORT is", short(text)));
     Ok(text.parse().map_err(no_end)?)
 }
 

@@ -14,8 +14,8 @@ use millrace_backplane::{Backplane, Setting};
 use millrace_chassis::Making;
 use millrace_ctl_api::DEFINITIONS;
 use millrace_dataplane::EngineKind;
-use millrace_device_file::{Change, Changes, DeviceFile, changes};
-use millrace_frames::SlotLayout;
+use millrace_device_file::{Change, Changes, DeviceFile, MAX_PACKETS_OF_WORKER, changes};
+use millrace_frames::{MAX_REGION, SlotLayout};
 use millrace_listen::{Address, P4RUNTIME};
 use millrace_observe::Server;
 use millrace_p4runtime::{Another, Listen, Policy, SharedServer, Tls};
@@ -24,6 +24,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tracing::{info, warn};
+
+// A worker's part of the packet buffers fits a region.
+const _: () = assert!(MAX_PACKETS_OF_WORKER as usize * SlotLayout::DEFAULT.size <= MAX_REGION);
 
 /// A device that runs. It ends when this is dropped.
 pub struct Device {
@@ -290,6 +293,8 @@ impl Running {
             warn!(%failure, %second, "changes could not be taken back");
             return failure;
         }
+        // In the order of before: what went and came again is last now.
+        self.file.clone_from(before);
         let mut reason = match failure {
             Failure::Failed { reason, .. } => reason,
             other => other.to_string(),

@@ -34,16 +34,28 @@ impl Failure {
     }
 
     pub(crate) fn no_switch(name: &str) -> Failure {
-        Failure::NotFound(format!("there is no switch `{}`", name.escape_debug()))
+        Failure::NotFound(format!("there is no switch `{}`", short(name)))
+    }
+}
+
+/// Most characters of a text of a client that an answer repeats.
+const MAX_REPEATED: usize = 64;
+
+/// A text of a client as an answer repeats it.
+pub(crate) fn short(text: &str) -> String {
+    match text.char_indices().nth(MAX_REPEATED) {
+        Some((end, _)) => format!("{}...", text[..end].escape_debug()),
+        None => text.escape_debug().to_string(),
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::File(problems) => {
-                write!(f, "the file has {} mistakes", problems.problems.len() + problems.more)
-            }
+            Failure::File(problems) => match problems.problems.len() + problems.more {
+                1 => f.write_str("the file has a mistake"),
+                many => write!(f, "the file has {many} mistakes"),
+            },
             Failure::NotFound(reason) | Failure::Invalid(reason) | Failure::Limit(reason) => {
                 f.write_str(reason)
             }

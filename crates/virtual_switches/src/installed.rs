@@ -116,19 +116,27 @@ pub(crate) fn load_entries(switch: &mut Switch, files: &[String]) -> Result<(), 
         let text =
             read_text(Path::new(path), MAX_ENTRIES_FILE).map_err(|error| format!("{path}: {error}"))?;
         entries::load(switch, &text).map_err(|refused| {
-            let line = |at: usize| {
-                text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
-            };
-            let told = refused.iter().take(MAX_TOLD);
-            let told = told.map(|refusal| format!("{path}:{}: {}", line(refusal.at.start), refusal.message));
-            let mut told: Vec<String> = told.collect();
-            if refused.len() > MAX_TOLD {
-                told.push(format!("and {} more", refused.len() - MAX_TOLD));
-            }
-            told.join("\n")
+            told(path, &text, refused.iter().map(|refusal| (refusal.at.start, refusal.message.as_str())))
         })?;
     }
     Ok(())
+}
+
+/// What is wrong with a text by the bytes where it is, each with its line; `name` is what the text is called.
+pub(crate) fn told<'r>(
+    name: &str,
+    text: &str,
+    refused: impl ExactSizeIterator<Item = (usize, &'r str)>,
+) -> String {
+    let line =
+        |at: usize| text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let more = refused.len().saturating_sub(MAX_TOLD);
+    let each = refused.take(MAX_TOLD).map(|(at, message)| format!("{name}:{}: {message}", line(at)));
+    let mut told: Vec<String> = each.collect();
+    if more > 0 {
+        told.push(format!("and {more} more"));
+    }
+    told.join("\n")
 }
 
 /// What runs a program, in the words of the data path; `others` runs those that do not say.

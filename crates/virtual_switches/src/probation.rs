@@ -4,6 +4,7 @@ use crate::device::Device;
 use crate::failure::Failure;
 use crate::seen;
 use millrace_ctl_api::{Probation, SwitchStats};
+use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
@@ -17,6 +18,16 @@ const FEWEST: u64 = 1_000;
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Whether there can be such a probation, before anything is changed.
+pub(crate) fn check(Probation { seconds, max_drops }: Probation) -> Result<(), Failure> {
+    if (1..=MAX_PROBATION).contains(&seconds) && u64::from(max_drops) <= WHOLE {
+        return Ok(());
+    }
+    Err(Failure::Invalid(format!(
+        "a probation takes 1 to {MAX_PROBATION} seconds (MAX_PROBATION) and at most all packets; nothing is changed"
+    )))
+}
+
 /// Watches the program of that generation of a switch from now on. Gives what is told of it.
 pub(crate) fn begin(
     device: &Arc<Device>,
@@ -25,16 +36,14 @@ pub(crate) fn begin(
     probation: Probation,
 ) -> Result<String, Failure> {
     let Probation { seconds, max_drops } = probation;
-    if !(1..=MAX_PROBATION).contains(&seconds) || u64::from(max_drops) > WHOLE {
-        return Err(Failure::Invalid(format!(
-            "a probation takes 1 to {MAX_PROBATION} seconds (MAX_PROBATION) and at most all packets; the program runs without one"
-        )));
-    }
-    let before = counts(device, switch)?;
+    let without = |reason: &dyn fmt::Display| {
+        Failure::failed(format_args!("the program runs, and is not on probation: {reason}"))
+    };
+    let before = counts(device, switch).map_err(|failure| without(&failure))?;
     let watched =
         Watched { device: Arc::downgrade(device), switch: switch.to_owned(), generation, probation, before };
     let thread = std::thread::Builder::new().name("probation".into());
-    thread.spawn(move || watched.watch()).map_err(Failure::failed)?;
+    thread.spawn(move || watched.watch()).map_err(|error| without(&error))?;
     Ok(format!(
         "it is on probation for {seconds} s, with {} % of drops at most",
         f64::from(max_drops) / 10_000.0

@@ -4,8 +4,8 @@
 //! all that the snapshot holds is made aside and takes over between two batches; a snapshot that does not fit leaves what runs alone.
 
 use crate::device::{Device, Done};
-use crate::failure::Failure;
-use crate::installed::Before;
+use crate::failure::{Failure, short};
+use crate::installed::{Before, told};
 use millrace_control::entries;
 use millrace_control::saved::Saved;
 use millrace_ctl_api::MAX_REQUEST;
@@ -92,15 +92,12 @@ pub(crate) fn restore(device: &Device, name: &str, text: &str) -> Result<Done, F
     };
     let snapshot: Snapshot = serde_json::from_str(text).map_err(|error| wrong(&error))?;
     if snapshot.format != FORMAT {
-        return Err(wrong(&format_args!(
-            "its format is `{}`, not `{FORMAT}`",
-            snapshot.format.escape_debug()
-        )));
+        return Err(wrong(&format_args!("its format is `{}`, not `{FORMAT}`", short(&snapshot.format))));
     }
     let before = read(device, name).ok();
     let commands = go_on_with(device, name, (snapshot.program.as_bytes(), &snapshot.state), before)
         .map_err(|failure| if let Failure::Invalid(reason) = failure { wrong(&reason) } else { failure })?;
-    let of = if snapshot.switch == name { String::new() } else { format!(" of {}", snapshot.switch) };
+    let of = if snapshot.switch == name { String::new() } else { format!(" of {}", short(&snapshot.switch)) };
     let done = format!("switch {name} goes on with the snapshot{of}: {commands} commands");
     Ok(Done { done: vec![done], kept: Vec::new() })
 }
@@ -116,7 +113,8 @@ pub(crate) fn go_on_with(
     let programs = device.running().get(name)?.programs.clone();
     let mut candidate = programs.prepare(program).map_err(Failure::Invalid)?;
     let loaded = entries::load(&mut candidate.switch, state).map_err(|refused| {
-        Failure::Invalid(refused.first().map(|refusal| refusal.message.clone()).unwrap_or_default())
+        let each = refused.iter().map(|refusal| (refusal.at.start, refusal.message.as_str()));
+        Failure::Invalid(told("its state", state, each))
     })?;
     let mut running = device.running();
     running.start_program(name, candidate, None, before)?;

@@ -4,6 +4,7 @@ mod lab;
 
 use lab::{Folder, Lab, file, frame, numbers, switch, wait_for};
 use millrace_ctl_api::{Answer, GraphStatus, LinkStatus, Probation, RefusalKind, Request};
+use millrace_device_file::MAX_FILE;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -105,6 +106,34 @@ fn changes_before_one_that_fails_are_taken_back() {
     lab.passes(10);
     lab.passes(20);
     assert_eq!(lab.change(&lab.apply(&two)).done, [""; 0], "the file is that of before");
+    // A switch that was made again is where it was in the file.
+    let before = lab.device.file();
+    let place = two.rfind("number = 1").unwrap() + "number = ".len();
+    let text = format!("{}600{}", &two[..place], &two[place + 1..]);
+    let refused = lab.refused(&lab.apply(&text.replace("device-id = 10", "device-id = 11")));
+    assert!(refused.message.contains("have started again: a"), "{}", refused.message);
+    assert_eq!(lab.device.file(), before);
+}
+
+/// The text of a device that runs has all defaults and whole paths, so it is longer than the file was.
+#[test]
+fn a_device_is_changed_whose_own_text_is_longer_than_a_file() {
+    let text = |length: usize| {
+        let define = |at| format!("\"M{at}={}\",", "1".repeat(length));
+        let keys = format!("define = [{}]", (0..64).map(define).collect::<String>());
+        file("", &(10..18).map(|vid| switch(&format!("s{vid}"), vid, &keys)).collect::<String>())
+    };
+    let text = text((MAX_FILE - text(0).len()) / (64 * 8));
+    let lab = Lab::new(&text);
+    let Answer::Text(shown) = lab.ask(&Request::Show) else { panic!() };
+    assert!(text.len() <= MAX_FILE && shown.len() > MAX_FILE, "{} {}", text.len(), shown.len());
+    lab.change(&Request::Stop { switch: "s10".into() });
+    let load = |text: String| Request::Load { text, folder: lab.folder.text(), files: BTreeMap::new() };
+    lab.change(&load(switch("c", 30, CROSS)));
+    lab.change(&Request::Remove { switch: "s11".into() });
+    lab.passes(30);
+    let long = lab.refused(&load("#".repeat(MAX_FILE + 1)));
+    assert!(long.kind == RefusalKind::Limit && long.message.contains("MAX_FILE"), "{}", long.message);
 }
 
 #[test]
@@ -270,8 +299,12 @@ fn a_program_that_drops_too_much_goes_back_by_itself() {
     std::thread::sleep(Duration::from_millis(1500));
     let Answer::Switches(list) = lab.ask(&Request::List) else { panic!() };
     assert!(list[0].can_roll_back);
+    // What cannot be is refused before the program is another one: that of before still comes back.
+    lab.change(&Request::Rollback { switch: "a".into() });
     for wrong in [Probation { seconds: 0, max_drops: 1 }, Probation { seconds: 1, max_drops: 1_000_001 }] {
         assert_eq!(lab.refused(&swap(always(), Some(wrong))).kind, RefusalKind::Invalid);
+        let Answer::Switches(list) = lab.ask(&Request::List) else { panic!() };
+        assert!(!list[0].can_roll_back, "{wrong:?}");
     }
 }
 
@@ -308,6 +341,9 @@ fn a_snapshot_goes_on_elsewhere() {
         assert_eq!(refused.kind, RefusalKind::Invalid, "{refused:?}");
         other.passes(30);
     }
+    let wrong = snapshot.replace("In.steer In.send", "nobody send");
+    let refused = other.refused(&Request::Restore { switch: "z".into(), snapshot: wrong });
+    assert!(refused.message.contains("its state:2: no table named `nobody`"), "{}", refused.message);
 }
 
 #[test]
