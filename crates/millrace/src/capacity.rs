@@ -17,7 +17,10 @@ pub(crate) struct CapacityArgs {
 /// `TABLE=N`.
 fn capacity(text: &str) -> Result<(String, u64), String> {
     let (table, entries) = text.split_once('=').ok_or("a capacity is TABLE=N")?;
-    let entries: u64 = entries.parse().map_err(|_| format!("{entries} is no number of entries"))?;
+    if table.is_empty() {
+        return Err("no table is named: a capacity is TABLE=N".into());
+    }
+    let entries: u64 = entries.parse().map_err(|_| format!("`{entries}` is no number of entries"))?;
     match (1..=MAX_CAPACITY).contains(&entries) {
         true => Ok((table.to_owned(), entries)),
         false => Err(format!("a unit holds 1 to {MAX_CAPACITY} entries")),

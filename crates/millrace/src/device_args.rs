@@ -12,7 +12,7 @@ pub(crate) struct DeviceArgs {
     #[arg(long, value_name = "N")]
     ports: Option<u32>,
     /// The numbers by which the program knows the ports, the first port first, as 0:1:2:510; from 0 on if not given
-    #[arg(long, value_name = "N:N...", value_delimiter = ':')]
+    #[arg(long, value_name = "N:N...", value_delimiter = ':', value_parser = port_number)]
     numbers: Vec<u32>,
     /// What its ports are connected to; streams if not given
     #[arg(long, value_enum)]
@@ -56,6 +56,10 @@ pub(crate) enum BusKind {
     Axi4Lite,
     /// Avalon-MM
     AvalonMm,
+}
+
+fn port_number(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}` is no number of a port: 0 to {} is expected", u32::MAX))
 }
 
 impl BusKind {

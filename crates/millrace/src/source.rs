@@ -11,6 +11,7 @@ use millrace_pipeline::Program;
 use millrace_printable::printable;
 use millrace_sema::hir;
 use millrace_syntax::{MAX_FILE_BYTES, Severity, SourceMap};
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::path::Path;
@@ -42,9 +43,11 @@ pub(crate) fn load_any(path: &Path, args: &SourceArgs, findings: &mut Findings) 
         return load_input(args, findings);
     }
     match image_bytes(path).map_err(|error| Failure::failed(path.display(), error))? {
-        Some(bytes) => Image::read(&bytes)
-            .map(|image| Loaded::Image(Box::new(image)))
-            .map_err(|error| Failure::failed(path.display(), error)),
+        Some(bytes) => {
+            let image = Image::read(&bytes).map_err(|error| Failure::failed(path.display(), error))?;
+            no_options_of_text(args, path.display())?;
+            Ok(Loaded::Image(Box::new(image)))
+        }
         None => load(path, args, findings).map(|checked| Loaded::Source(Box::new(checked))),
     }
 }
@@ -52,7 +55,10 @@ pub(crate) fn load_any(path: &Path, args: &SourceArgs, findings: &mut Findings) 
 fn load_input(args: &SourceArgs, findings: &mut Findings) -> Result<Loaded, Failure> {
     findings.set_form(args.diagnostics);
     match read_input(args)? {
-        Input::Image(image) => Ok(Loaded::Image(image)),
+        Input::Image(image) => {
+            no_options_of_text(args, "standard input")?;
+            Ok(Loaded::Image(image))
+        }
         Input::Source(checked) => {
             show_all(*checked, findings).map(|checked| Loaded::Source(Box::new(checked)))
         }
@@ -82,6 +88,23 @@ fn read_input(args: &SourceArgs) -> Result<Input, Failure> {
     let standard = args.std.map_or_else(|| Standard::of(Path::new(INPUT_NAME), &text), Into::into);
     let checked = check(Source::Text(INPUT_NAME, &text), standard, &options(args));
     Ok(Input::Source(Box::new(checked)))
+}
+
+/// Options that say how a text is read would change nothing of a program that is compiled already.
+fn no_options_of_text(args: &SourceArgs, name: impl Display) -> Result<(), Failure> {
+    let SourceArgs { include_dirs, defines, undefines, std, .. } = args;
+    let given = [
+        ("-I", !include_dirs.is_empty()),
+        ("-D", !defines.is_empty()),
+        ("-U", !undefines.is_empty()),
+        ("--std", std.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Failure::Usage(format!(
+            "`{option}` is for the text of a program: {name} is an image, which is compiled already"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// How the command line wants sources to be read.
@@ -165,13 +188,14 @@ pub(crate) fn find_all(
 ) -> Result<(), Failure> {
     let mut checked = if path == Path::new(STANDARD_INPUT) {
         match read_input(args)? {
-            Input::Image(_) => return Ok(()),
+            Input::Image(_) => return no_options_of_text(args, "standard input"),
             Input::Source(checked) => *checked,
         }
     } else {
         match image_bytes(path).map_err(|error| Failure::failed(path.display(), error))? {
             Some(bytes) => {
-                return Image::read(&bytes).map(drop).map_err(|error| Failure::failed(path.display(), error));
+                Image::read(&bytes).map_err(|error| Failure::failed(path.display(), error))?;
+                return no_options_of_text(args, path.display());
             }
             None => read(path, args),
         }

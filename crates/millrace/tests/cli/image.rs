@@ -55,6 +55,20 @@ fn an_image_forwards_without_its_source() {
 }
 
 #[test]
+fn options_that_say_how_a_text_is_read_are_refused_with_an_image() {
+    let folder = Folder::new("image-options");
+    let image = folder.path("router.img");
+    assert_eq!(millrace(&["compile", "programs/router.p4", "-o", &image]).code, 0);
+    for option in [&["-I", "programs"][..], &["-D", "X=1"], &["-U", "X"], &["--std", "p4-16"]] {
+        for args in [&["check", &image][..], &["p4info", &image], &["run", &image, "-i", "0@null:-"]] {
+            let said = millrace(&[args, option].concat());
+            let why = format!("`{}` is for the text of a program: {image} is an image", option[0]);
+            assert!(said.code == 2 && said.err.contains(&why), "{args:?} {option:?}: {}", said.err);
+        }
+    }
+}
+
+#[test]
 fn what_is_no_image_is_refused_with_what_it_is() {
     let folder = Folder::new("image-broken");
     let image = folder.path("image.json");
