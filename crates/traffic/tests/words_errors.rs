@@ -131,6 +131,11 @@ fn shares_of_classes() {
         "there is no class 1:1: a line `class add` has to say its share",
     );
     refused_under("drr", &format!("{class} wfq weight 1"), 1, "1: is drr: its classes have a quantum");
+    for weight in [0, 65_536] {
+        let reason = format!("weight is {weight}, it may be 1 to 65535");
+        refused_under("wfq", &format!("{class} wfq weight {weight}"), 44, &reason);
+    }
+    refused("qdisc add root handle 1: flows 2 wfq weight 1,0", 2, 45, "weight is 0, it may be 1 to 65535");
     refused_under("wfq", &format!("{class} drr quantum 2kb"), 1, "1: is wfq: its classes have a weight");
     refused_under(
         "rr",
@@ -209,11 +214,11 @@ fn a_send_slope_has_to_fit() {
 
 #[test]
 fn what_is_wrong_with_a_plan_has_the_line_of_its_node() {
-    refused_under(
-        "drr",
-        "class add parent 1: classid 1:1 drr quantum 1541\nqdisc add parent 1:1 handle 2: pfifo",
+    refused(
+        "qdisc add root handle 1: drr\nclass add parent 1: classid 1:1 drr quantum 1541\nqdisc add parent 1:1 handle 2: pfifo",
+        3,
         1,
-        "2: quantum is 1541 bytes, the longest frame takes 1542 bytes on the wire",
+        "1:1: quantum is 1541 bytes, the longest frame takes 1542 bytes on the wire",
     );
     refused("qdisc add root handle 1: pfifo classes 1", 1, 1, "class 0 goes to no queue");
     refused(

@@ -54,6 +54,7 @@ impl Section {
         let places: HashMap<Handle, Place> =
             self.nodes.iter().map(|line| (line.handle, line.place)).collect();
         let port_place = self.line.place;
+        let classes = self.quanta();
         self.share_out_classes()?;
         let shares = self.shares(&by_handle)?;
         let (root, mut children) = self.children(&by_handle, &shares)?;
@@ -79,10 +80,27 @@ impl Section {
             return Err(line.parent_place.error(format!("{} is not under the root", line.handle)));
         }
         let plan = Plan::new(tree.port, root).map_err(|error| {
+            // The quantum of a class stands on its own line, not on that of what is under it.
+            if let PlanError::QuantumShort { at, quantum, longest } = error
+                && let Some((class, place)) = classes.get(&(at, quantum))
+            {
+                return place.error(reason(&PlanError::QuantumShort { at: *class, quantum, longest }));
+            }
             let place = about(&error).and_then(|handle| places.get(&owner(handle)));
             place.unwrap_or(&port_place).error(reason(&error))
         })?;
         Ok(PortPlan { port: number, plan })
+    }
+
+    /// Classes with their lines, by what is under them and their quantum.
+    fn quanta(&self) -> HashMap<(Handle, u32), (Handle, Place)> {
+        let classes: HashMap<Handle, &ClassLine> =
+            self.classes.iter().map(|line| (line.class, line)).collect();
+        let under = |line: &NodeLine| {
+            let class = classes.get(&line.parent?)?;
+            Some(((line.handle, class.share), (class.class, class.place)))
+        };
+        self.nodes.iter().filter_map(under).collect()
     }
 
     /// One queue at most says no classes: the others of the 8 go there.

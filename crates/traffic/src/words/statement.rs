@@ -5,7 +5,7 @@ use super::reader::{self, Line, Place, Word, WordsError};
 use crate::gates::{GateEntry, GateList, MAX_ENTRIES};
 use crate::plan::{
     Among, Asynchronous, CLASSES, Curve, Handle, MAX_FRAME, MAX_OVERHEAD, MAX_PACKETS, MAX_QUEUES,
-    MAX_STREAMS, Port, Queue, Red,
+    MAX_STREAMS, MAX_WEIGHT, Port, Queue, Red,
 };
 
 /// Probability of a curve just below its maximum, in millionths, as `tc` has it.
@@ -181,7 +181,7 @@ fn class(line: &mut Line<'_>, place: Place) -> Result<Statement, WordsError> {
         }
         "wfq" => {
             line.keyword("weight")?;
-            ("wfq", line.number("weight", 0, u32::MAX.into())? as u32)
+            ("wfq", line.number("weight", 1, MAX_WEIGHT.into())? as u32)
         }
         other => return Err(word.error(format!("a class is of `drr` or `wfq`, not of `{other}`"))),
     };
@@ -255,7 +255,7 @@ fn flows(line: &mut Line<'_>, kind: &Word<'_>) -> Result<Words, WordsError> {
         "wfq" => {
             line.keyword("weight")?;
             let weight =
-                |word: &str| reader::number(word, "weight", 0, u32::MAX.into()).map(|weight| weight as u32);
+                |word: &str| reader::number(word, "weight", 1, MAX_WEIGHT.into()).map(|weight| weight as u32);
             Among::Fair(line.value("a list of weights", |list| list.split(',').map(weight).collect())?)
         }
         other => {
