@@ -63,7 +63,8 @@ pub(super) fn draft<'t>(
     let file = Table::new(&keys::FILE, document, 0..0, findings);
     let table = file.table("network", &keys::NETWORK, findings);
     let table = table.unwrap_or_else(|| Table::absent(&keys::NETWORK));
-    let rate = rate(&table, "rate", findings).unwrap_or(MAX_RATE);
+    // One that was refused leaves links without other mistakes.
+    let rate = rate(&table, "rate", findings).unwrap_or(MAX_PORT_RATE);
     let skew_max = table.number("skew-max", findings).unwrap_or(0);
     let network = network(table, findings);
     let mut read_all = |name, section, limit| file.tables(name, section, limit, findings);
@@ -236,6 +237,14 @@ fn vl<'t>(table: Table<'t>, bags: Bags, skew_max: u64, findings: &mut Findings) 
     let id = table.number("id", findings).map(|id| id as u16);
     let name = table.text("name", findings);
     let networks = table.texts("networks", findings);
+    if table
+        .value("networks")
+        .and_then(|value| value.get_ref().as_array())
+        .is_some_and(|list| list.is_empty())
+    {
+        let message = "`networks` is empty: a virtual link is sent on A, on B or on both";
+        findings.push(Finding::new(Kind::Value, table.at("networks"), message));
+    }
     let written = [("route-a", Side::A), ("route-b", Side::B)];
     let written = written.into_iter().filter_map(|(key, side)| routes::written(&table, key, side, findings));
     let written = written.collect();
