@@ -102,6 +102,8 @@ pub enum ConfigError {
     Output(Network, JitterError),
     /// A port is of a VL, or of a sub-VL, that there is not.
     PortVl(VlId),
+    /// A fault is of a VL that the end system does not send.
+    FaultVl(VlId),
     /// A sampling or queuing port that sends has no destination, or a SAP port has one.
     PortDestination(VlId, PortKind),
     /// Two ports receive messages of the same VL, IP address and UDP port.
@@ -116,6 +118,9 @@ impl fmt::Display for ConfigError {
             ConfigError::Twice(vl) => write!(f, "VL {vl} is there twice"),
             ConfigError::LminAboveLmax(vl) => write!(f, "VL {vl}: Lmin is above Lmax"),
             ConfigError::Output(network, error) => write!(f, "network {network}: {error}"),
+            ConfigError::FaultVl(vl) => {
+                write!(f, "a fault is of VL {vl}, which the end system does not send")
+            }
             ConfigError::PortVl(vl) => write!(f, "a port is of VL {vl}: there is no such VL or sub-VL"),
             ConfigError::PortDestination(vl, PortKind::Sap) => {
                 write!(f, "a SAP port of VL {vl} has a destination: it is given with each message")

@@ -65,7 +65,7 @@ pub use line::{
     FRAME_LIMITS, JitterError, JitterLimits, LINE_OVERHEAD, LineRate, MAX_OUTPUT_JITTER_NS, RATE_LIMITS,
     TECHNOLOGY_JITTER_NS, check_output, output_jitter_ns,
 };
-pub use misbehaviour::{BABBLE_LIMITS_US, DEFAULT_BABBLE_US, Fault, MAX_MISBEHAVIOURS, Misbehaviour};
+pub use misbehaviour::{BABBLE_LIMITS_US, DEFAULT_BABBLE_US, FAULTS, Fault, MAX_MISBEHAVIOURS, Misbehaviour};
 pub use multiplexer::{Departure, LineCounters, MAX_LINE_FRAMES, Multiplexer};
 pub use ports::{
     MAX_PORT_BYTES, MAX_PORT_DEPTH, PortCounters, PortKind, ReceivePort, ReceivedMessage, Sample,

@@ -50,8 +50,8 @@ pub struct Misbehaviour {
     pub fault: Fault,
 }
 
-/// The kinds, as text has them.
-const KINDS: [&str; 6] = ["babble", "length", "number", "port", "vl", "network"];
+/// The kinds of faults, as text has them.
+pub const FAULTS: [&str; 6] = ["babble", "length", "number", "port", "vl", "network"];
 
 impl FromStr for Misbehaviour {
     type Err = String;
@@ -86,7 +86,7 @@ impl FromStr for Misbehaviour {
             "port" => Fault::Port(one_in()?),
             "vl" => Fault::Vl(one_in()?),
             "network" => Fault::Network(one_in()?),
-            _ => return Err(wrong(format!("there is no fault `{kind}` (known: {})", KINDS.join(", ")))),
+            _ => return Err(wrong(format!("there is no fault `{kind}` (known: {})", FAULTS.join(", ")))),
         };
         Ok(Misbehaviour { vl, fault })
     }

@@ -291,7 +291,7 @@ impl Transmitter {
         faults: &[Misbehaviour],
     ) -> Result<(), ConfigError> {
         if let Some(unknown) = faults.iter().find(|fault| !self.by_id.contains_key(&fault.vl)) {
-            return Err(ConfigError::PortVl(unknown.vl));
+            return Err(ConfigError::FaultVl(unknown.vl));
         }
         self.faults = Faults::new((from_ns, until_ns), seed, faults)?;
         Ok(())

@@ -315,7 +315,7 @@ fn a_babbling_end_system_sends_nearer_than_bag() {
     }
     let (mut sender, _) = pair(200);
     let error = sender.transmitter.misbehave((0, u64::MAX), 1, &["babble=7".parse().unwrap()]).unwrap_err();
-    assert_eq!(error.to_string(), "a port is of VL 7: there is no such VL or sub-VL");
+    assert_eq!(error.to_string(), "a fault is of VL 7, which the end system does not send");
 }
 
 #[test]

@@ -77,11 +77,13 @@ impl Driver {
 
     /// An option that the arguments have more than once: which of the two is meant nobody knows, also if they are equal.
     fn option_given_twice(self, args: &str) -> Option<&'static str> {
-        let given = |option: &str| {
-            args.split(',')
-                .filter(|word| word.split_once('=').is_some_and(|(name, _)| name == option))
-                .count()
+        let is = |word: &str, option: &str| {
+            let Some((name, value)) = word.split_once('=') else { return false };
+            // A fault is of the virtual link with that number.
+            let is_fault = self == Driver::Es && value.starts_with(|c: char| c.is_ascii_digit());
+            name == option && !(name == "network" && is_fault)
         };
+        let given = |option: &str| args.split(',').filter(|word| is(word, option)).count();
         self.options().iter().copied().find(|option| given(option) > 1)
     }
 }
@@ -268,6 +270,7 @@ mod tests {
             ("0@null:in.pcap,passes=1,passes=2", "null: `passes=`"),
             ("0@null:in.pcap,kinds=on,kinds=on", "null: `kinds=`"),
             ("0@es:a.toml,ES1,seconds=1,seconds=2", "es: `seconds=`"),
+            ("0@es:a.toml,ES1,network=A,network=1:2,network=B", "es: `network=`"),
             ("0@es:a.toml,ES1,management=on,management=off", "es: `management=`"),
         ] {
             let said = port(text).unwrap_err().to_string();
@@ -277,6 +280,7 @@ mod tests {
         for text in [
             "0@xdp:veth0,queue=0,queue=1,queue=0",
             "0@es:a.toml,ES1,babble=1:100,babble=2:100",
+            "0@es:a.toml,ES1,network=A,network=1:100,network=2:100",
             "0@dpdk:net_pcap0,rx_pcap=a.pcap,rx_pcap=b.pcap",
             "0@pcap:n=1,n=2",
         ] {

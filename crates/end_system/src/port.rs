@@ -11,7 +11,7 @@ use crate::node::{Node, Traffic};
 use crate::plan::{Plan, Receiving};
 use crate::process::WallClock;
 use crate::report;
-use millrace_afdx::{Misbehaviour, Network};
+use millrace_afdx::{FAULTS, Misbehaviour, Network};
 use millrace_drivers::{
     Device, PortError, PortStatistics, QueuePair, Received, SingleQueue, TimeSource, Transmitted,
 };
@@ -91,7 +91,7 @@ impl FromStr for PortArguments {
             report: None,
         };
         for word in words.clone() {
-            arguments.set(word).ok_or_else(|| format!("`{word}` is not one of {KEYS}"))?;
+            arguments.set(word)?;
         }
         let Traffic { is_silent, period_ns, bytes } = arguments.traffic;
         match arguments.seconds {
@@ -122,7 +122,15 @@ seed=N, report=FILE, or a \
 fault as `babble=VL:N`";
 
 impl PortArguments {
-    fn set(&mut self, word: &str) -> Option<()> {
+    fn set(&mut self, word: &str) -> Result<(), String> {
+        if let Some(fault) = fault(word) {
+            self.faults.push(fault?);
+            return Ok(());
+        }
+        self.set_option(word).ok_or_else(|| format!("`{word}` is not one of {KEYS}"))
+    }
+
+    fn set_option(&mut self, word: &str) -> Option<()> {
         let (key, value) = word.split_once('=')?;
         match (key, value) {
             ("network", "A") => self.network = Some(Network::A),
@@ -138,11 +146,18 @@ impl PortArguments {
             ("bytes", _) => self.traffic.bytes = Some(value.parse().ok()?),
             ("seed", _) => self.seed = value.parse().ok()?,
             ("report", path) if !path.is_empty() => self.report = Some(path.to_owned()),
-            ("network" | "time" | "silent" | "management", _) => return None,
-            _ => self.faults.push(word.parse().ok()?),
+            _ => return None,
         }
         Some(())
     }
+}
+
+/// A word that is a fault, of a kind that there is. `network` is one with the number of a virtual link, as in `network=5:10`.
+fn fault(word: &str) -> Option<Result<Misbehaviour, String>> {
+    let (key, value) = word.split_once('=')?;
+    let is_fault =
+        FAULTS.contains(&key) && (key != "network" || value.starts_with(|c: char| c.is_ascii_digit()));
+    is_fault.then(|| word.parse())
 }
 
 /// The port.

@@ -81,6 +81,12 @@ fn faults_are_counted_at_the_other_end() {
     let vl = &second["receives"][0];
     assert!(vl["discards"]["out-of-window"].as_u64().unwrap() > 10, "{vl}");
     assert_eq!(second["receives"][1]["discards"], serde_json::json!({}));
+    let given: PortArguments = "two.toml,ES1,network=B,network=1:10,network=2".parse().unwrap();
+    let faults: Vec<String> = given.faults.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        (given.network.map(|network| network.to_string()), faults),
+        (Some("B".into()), vec!["network=1:10".into(), "network=2:1".into()])
+    );
 }
 
 #[test]
@@ -89,6 +95,8 @@ fn words_that_make_no_port_are_refused() {
     assert_eq!(error("two.toml"), "FILE,NAME is expected, not `two.toml`");
     assert!(error("two.toml,ES1,speed=3").starts_with("`speed=3` is not one of network=A|B, time="));
     assert!(error("two.toml,ES1,network=C").starts_with("`network=C` is not one of"));
+    assert_eq!(error("two.toml,ES1,network=1:x"), "`network=1:x`: `x` is no number");
+    assert!(error("two.toml,ES1,babble=1:0").contains("the gap is 0 us: 1 to 1000000 us is allowed"));
     assert_eq!(
         error("two.toml,ES1,time=virtual"),
         "`time=virtual` needs `seconds=N`: else it would never end"
@@ -99,7 +107,10 @@ fn words_that_make_no_port_are_refused() {
     let refused =
         |words: &str| EndSystemPort::new(&network(), &words.parse().unwrap()).unwrap_err().to_string();
     assert_eq!(refused("two.toml,ES3"), "es: there is no end system `ES3` (there are: ES1, ES2)");
-    assert_eq!(refused("two.toml,ES1,babble=16:5"), "es: a port is of VL 16: there is no such VL or sub-VL");
+    assert_eq!(
+        refused("two.toml,ES1,babble=16:5"),
+        "es: a fault is of VL 16, which the end system does not send"
+    );
     assert_eq!(
         refused("two.toml,ES1,bytes=3"),
         "es: the length of messages is 3 bytes: 20 to 8192 bytes is allowed"
@@ -116,7 +127,9 @@ fn each_word_of_a_port_is_there_once() {
     let keys: Vec<&str> = known.filter(|key| !key.contains(' ')).collect();
     assert_eq!(keys.len(), 9, "{keys:?}");
     for key in keys {
-        let port = format!("es:two.toml,ES1,{key}=1,{key}=2");
+        // `network=1` is a fault of a virtual link.
+        let values = if key == "network" { ["A", "B"] } else { ["1", "2"] };
+        let port = format!("es:two.toml,ES1,{key}={},{key}={}", values[0], values[1]);
         let error = port.parse::<millrace_drivers::InterfaceSpec>().unwrap_err().to_string();
         assert_eq!(error, format!("es: `{key}=` is given twice: a port has it once"));
     }
