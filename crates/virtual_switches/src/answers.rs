@@ -2,6 +2,7 @@
 
 use crate::clients::Client;
 use crate::device::{Device, Done, Foreign, check_restart};
+use crate::entered::Entered;
 use crate::failure::{Failure, short};
 use crate::probation;
 use crate::shadow;
@@ -59,8 +60,8 @@ impl Device {
                 Ok(Answer::Stats(self.stats(of_device, |model| self.sees(client, model))?))
             }
             Request::Stats { switch: Some(name) } => {
-                let model = self.enter(client, name, Right::Read)?;
-                Ok(Answer::Stats(self.stats(false, |other| other.name == model.name)?))
+                self.enter(client, name, Right::Read)?;
+                Ok(Answer::Stats(self.stats(false, |model| model.name == *name && self.sees(client, model))?))
             }
             Request::Graph => {
                 self.may_begin(client)?;
@@ -109,10 +110,11 @@ impl Device {
                 })
             }
             Request::Start { switch } | Request::Stop { switch } => {
-                self.enter(client, switch, Right::LifeCycle)?;
+                let entered = self.enter(client, switch, Right::LifeCycle)?;
                 let state =
                     if matches!(request, Request::Start { .. }) { State::Running } else { State::Stopped };
                 let done = self.edit(|file| {
+                    self.running().entered(&entered)?;
                     let model = file.switches.iter_mut().find(|model| model.name == *switch);
                     model.ok_or_else(|| Failure::no_switch(switch))?.state = state;
                     Ok(())
@@ -134,31 +136,31 @@ impl Device {
                 })
             }
             Request::Swap { switch, program, keep_everything, probation } => {
-                self.enter(client, switch, Right::Swap)?;
+                let switch = self.enter(client, switch, Right::Swap)?;
                 let keep = if *keep_everything { Keep::Everything } else { Keep::Compatible };
-                self.swap(switch, program.as_bytes(), keep, *probation)
+                self.swap(&switch, program.as_bytes(), keep, *probation)
             }
             Request::Rollback { switch } => {
-                self.enter(client, switch, Right::Swap)?;
-                Ok(changed(self.roll_back(switch)?, false))
+                let switch = self.enter(client, switch, Right::Swap)?;
+                Ok(changed(self.roll_back(&switch)?, false))
             }
             Request::Snapshot { switch } => {
                 self.enter(client, switch, Right::LifeCycle)?;
-                self.enter(client, switch, Right::Read)?;
-                Ok(Answer::Text(snapshot::take(self, switch)?))
+                let switch = self.enter(client, switch, Right::Read)?;
+                Ok(Answer::Text(snapshot::take(self, &switch)?))
             }
             Request::Restore { switch, snapshot } => {
-                self.enter(client, switch, Right::LifeCycle)?;
-                Ok(changed(snapshot::restore(self, switch, snapshot)?, false))
+                let switch = self.enter(client, switch, Right::LifeCycle)?;
+                Ok(changed(snapshot::restore(self, &switch, snapshot)?, false))
             }
             Request::Shadow { switch, program, end } => {
                 self.enter(client, switch, Right::Swap)?;
                 // The packets of a switch are in what is told of differences.
-                self.enter(client, switch, Right::Capture)?;
+                let switch = self.enter(client, switch, Right::Capture)?;
                 Ok(Answer::Shadow(match program {
-                    Some(program) => shadow::begin(self, switch, program.as_bytes())?,
-                    None if *end => shadow::end(self, switch)?,
-                    None => shadow::status(self, switch)?,
+                    Some(program) => shadow::begin(self, &switch, program.as_bytes())?,
+                    None if *end => shadow::end(self, &switch)?,
+                    None => shadow::status(self, &switch)?,
                 }))
             }
             Request::List | Request::Stats { .. } | Request::Graph | Request::Show => {
@@ -234,13 +236,17 @@ impl Device {
     }
 
     /// The switch of a request that needs a right on it.
-    fn enter(&self, client: &Client, name: &str, right: Right) -> Result<Model, No> {
-        let model = self.running().file.switch(name).cloned();
+    fn enter(&self, client: &Client, name: &str, right: Right) -> Result<Entered, No> {
+        let (model, entered) = {
+            let running = self.running();
+            (running.file.switch(name).cloned(), running.enter(name))
+        };
         let owner = model.as_ref().and_then(crate::installed::owner);
         let resource = model.as_ref().map_or(Resource::NoDevice, |_| Resource::Device(owner.as_ref()));
         let may = self.clients.may(client, right, resource);
         may.map_err(|refusal| no(refusal, Failure::no_switch(name).into()))?;
-        Ok(model.ok_or_else(|| Failure::no_switch(name))?)
+        model.ok_or_else(|| Failure::no_switch(name))?;
+        Ok(entered)
     }
 
     /// Has the device become as its model with a change is, which has to keep all rules of a file.
@@ -254,48 +260,51 @@ impl Device {
 
     fn swap(
         self: &Arc<Device>,
-        name: &str,
+        switch: &Entered,
         program: &[u8],
         keep: Keep,
         probation: Option<Probation>,
     ) -> Result<Answer, No> {
         probation.map_or(Ok(()), probation::check)?;
-        let (done, generation) = self.set_program(name, program, Some(keep))?;
+        let (done, generation) = self.set_program(switch, program, Some(keep))?;
         let mut lines = done;
         if let Some(probation) = probation {
-            lines.push(probation::begin(self, name, generation, probation)?);
+            lines.push(probation::begin(self, switch, generation, probation)?);
         }
         Ok(Answer::Changed(Changed { done: lines, kept: Vec::new(), is_dry_run: false }))
     }
 
     /// Has a switch run another program, which is made while others do what they want with the device.
-    pub(crate) fn set_program(
+    fn set_program(
         &self,
-        name: &str,
+        switch: &Entered,
         program: &[u8],
         keep: Option<Keep>,
     ) -> Result<(Vec<String>, u64), Failure> {
-        let programs = self.running().get(name)?.programs.clone();
+        let name = &*switch.name;
+        let programs = self.running().entered(switch)?.programs.clone();
         let candidate = programs.prepare(program).map_err(Failure::Invalid)?;
         // Without it the change is made all the same: it cannot be taken back then.
-        let before = snapshot::read(self, name)
+        let before = snapshot::read(self, switch)
             .inspect_err(|failure| warn!(switch = name, %failure, "no rollback"))
             .ok();
         let mut running = self.running();
+        running.entered(switch)?;
         let program = candidate.switch.program().name.clone();
         let mut lines = vec![format!("{program} is running now on switch {name}")];
         lines.extend(running.start_program(name, candidate, keep, before)?);
-        let installed = running.installed.get_mut(name).ok_or_else(|| Failure::no_switch(name))?;
+        let installed = running.entered_mut(switch)?;
         installed.is_foreign = true;
         Ok((lines, installed.generation))
     }
 
-    pub(crate) fn roll_back(&self, name: &str) -> Result<Done, Failure> {
-        let before = self.running().get(name)?.before.clone();
+    pub(crate) fn roll_back(&self, switch: &Entered) -> Result<Done, Failure> {
+        let name = &switch.name;
+        let before = self.running().entered(switch)?.before.clone();
         let before = before.ok_or_else(|| {
             Failure::Invalid(format!("switch {name} has had no other program that could come back"))
         })?;
-        let commands = snapshot::go_on_with(self, name, (&before.config, &before.state), None)?;
+        let commands = snapshot::go_on_with(self, switch, (&before.config, &before.state), None)?;
         let done = format!(
             "switch {name} goes on with the program before, and the {commands} commands of its state"
         );

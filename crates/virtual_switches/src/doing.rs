@@ -95,7 +95,7 @@ impl Running {
         self.installed.get(name).ok_or_else(|| Failure::no_switch(name))
     }
 
-    fn get_mut(&mut self, name: &str) -> Result<&mut Installed, Failure> {
+    pub(crate) fn get_mut(&mut self, name: &str) -> Result<&mut Installed, Failure> {
         self.installed.get_mut(name).ok_or_else(|| Failure::no_switch(name))
     }
 
@@ -279,6 +279,7 @@ impl Running {
         let Some(installed) = self.installed.remove(name) else { return Err(Failure::no_switch(name)) };
         let pipeline = millrace_chassis::compile(&installed.config, &Cancel::default());
         let (is_foreign, before) = (installed.is_foreign, installed.before.clone());
+        let (identity, generation) = (installed.identity, installed.generation);
         // Without the switch no frame goes there.
         self.set_routes_now()?;
         let switch = installed.end(model.device_id, &self.backplane, self.server.as_ref())?;
@@ -286,6 +287,7 @@ impl Running {
         self.install(&model, Prepared::of_running(pipeline, switch), lane)?;
         let installed = self.get_mut(name)?;
         (installed.is_foreign, installed.before) = (is_foreign, before);
+        (installed.identity, installed.generation) = (identity, generation);
         self.are_routes_old = true;
         links.iter().try_for_each(|link| self.add_link(link))
     }

@@ -3,6 +3,7 @@
 use crate::acts_as::{ActsAs, Owner};
 use crate::clients::Clients;
 use crate::cpu::{PacketIns, PacketOuts};
+use crate::entered::next_identity;
 use crate::failure::Failure;
 use crate::published::outside;
 use crate::shadow::Shadow;
@@ -58,6 +59,8 @@ pub(crate) struct Installed {
     pub(crate) shadow: Option<Shadow>,
     /// Whether the program came over the socket, so that the file names another.
     pub(crate) is_foreign: bool,
+    /// What tells it from another one that gets its name ([`crate::entered`]).
+    pub(crate) identity: u64,
     /// Counts the programs that were set, so that whoever watches one knows whether it still is that.
     pub(crate) generation: u64,
 }
@@ -257,6 +260,7 @@ impl Installed {
             before: None,
             shadow: None,
             is_foreign: false,
+            identity: next_identity(),
             generation: 0,
         };
         let begun = installed.listen(notices).and_then(|()| installed.serve_thrift(model, clients));

@@ -28,6 +28,7 @@ mod conversation;
 mod cpu;
 mod device;
 mod doing;
+mod entered;
 mod failure;
 mod installed;
 mod links;

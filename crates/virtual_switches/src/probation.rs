@@ -1,6 +1,7 @@
 //! Programs on probation: the program before comes back by itself if the new one drops too much.
 
 use crate::device::Device;
+use crate::entered::Entered;
 use crate::failure::Failure;
 use crate::seen;
 use millrace_ctl_api::{Probation, SwitchStats};
@@ -31,7 +32,7 @@ pub(crate) fn check(Probation { seconds, max_drops }: Probation) -> Result<(), F
 /// Watches the program of that generation of a switch from now on. Gives what is told of it.
 pub(crate) fn begin(
     device: &Arc<Device>,
-    switch: &str,
+    switch: &Entered,
     generation: u64,
     probation: Probation,
 ) -> Result<String, Failure> {
@@ -39,9 +40,9 @@ pub(crate) fn begin(
     let without = |reason: &dyn fmt::Display| {
         Failure::failed(format_args!("the program runs, and is not on probation: {reason}"))
     };
-    let before = counts(device, switch).map_err(|failure| without(&failure))?;
+    let before = counts(device, &switch.name).map_err(|failure| without(&failure))?;
     let watched =
-        Watched { device: Arc::downgrade(device), switch: switch.to_owned(), generation, probation, before };
+        Watched { device: Arc::downgrade(device), switch: switch.clone(), generation, probation, before };
     let thread = std::thread::Builder::new().name("probation".into());
     thread.spawn(move || watched.watch()).map_err(|error| without(&error))?;
     Ok(format!(
@@ -53,7 +54,7 @@ pub(crate) fn begin(
 struct Watched {
     /// A device that ends is not held up.
     device: Weak<Device>,
-    switch: String,
+    switch: Entered,
     generation: u64,
     probation: Probation,
     before: (u64, u64),
@@ -82,11 +83,11 @@ impl Watched {
         loop {
             let is_over = Instant::now() >= end;
             let Some(device) = self.device.upgrade() else { return };
-            let generation = device.running().get(&self.switch).map(|installed| installed.generation);
+            let generation = device.running().entered(&self.switch).map(|installed| installed.generation);
             if generation.ok() != Some(self.generation) {
-                return info!(switch = self.switch, "the program on probation has been replaced");
+                return info!(switch = self.switch.name, "the program on probation has been replaced");
             }
-            if let Ok((received, dropped)) = counts(&device, &self.switch) {
+            if let Ok((received, dropped)) = counts(&device, &self.switch.name) {
                 let received = received.saturating_sub(self.before.0);
                 let dropped = dropped.saturating_sub(self.before.1);
                 let is_much =
@@ -96,7 +97,7 @@ impl Watched {
                 }
             }
             if is_over {
-                return info!(switch = self.switch, "the program has passed its probation");
+                return info!(switch = self.switch.name, "the program has passed its probation");
             }
             drop(device);
             std::thread::sleep(LOOK);
@@ -107,13 +108,13 @@ impl Watched {
         let result = device.roll_back(&self.switch).map(drop).map_err(|failure| failure.to_string());
         match &result {
             Ok(()) => warn!(
-                switch = self.switch,
+                switch = self.switch.name,
                 received, dropped, "the program before is back: too much was dropped"
             ),
-            Err(error) => warn!(switch = self.switch, error, "the program before does not come back"),
+            Err(error) => warn!(switch = self.switch.name, error, "the program before does not come back"),
         }
         device.record_by_itself(
-            &self.switch,
+            &self.switch.name,
             "rollback by probation",
             result.as_ref().copied().map_err(String::as_str),
         );

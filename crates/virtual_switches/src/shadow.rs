@@ -11,6 +11,7 @@
 //! ```
 
 use crate::device::Device;
+use crate::entered::Entered;
 use crate::failure::Failure;
 use crate::installed::Before;
 use crate::snapshot;
@@ -79,8 +80,8 @@ impl Shadow {
 }
 
 /// Has a candidate run next to a switch, in place of the one before.
-pub(crate) fn begin(device: &Device, name: &str, program: &[u8]) -> Result<ShadowStatus, Failure> {
-    let before = snapshot::read(device, name)?;
+pub(crate) fn begin(device: &Device, entered: &Entered, program: &[u8]) -> Result<ShadowStatus, Failure> {
+    let before = snapshot::read(device, entered)?;
     let candidate = compile(program, &Cancel::default()).map_err(|error| Failure::Invalid(error.message))?;
     let reference = restored(&before)?;
     // With what is the same of the state, as a hot swap makes it.
@@ -98,10 +99,8 @@ pub(crate) fn begin(device: &Device, name: &str, program: &[u8]) -> Result<Shado
     let status = shadow.status();
     let mut running = device.running();
     let mirror = Copies { to, clock: Clock::real(), left_out };
-    running.backplane.set_mirror(&running.get(name)?.member, Some(Box::new(mirror)));
-    if let Some(installed) = running.installed.get_mut(name) {
-        installed.shadow = Some(shadow);
-    }
+    running.backplane.set_mirror(&running.entered(entered)?.member, Some(Box::new(mirror)));
+    running.entered_mut(entered)?.shadow = Some(shadow);
     Ok(status)
 }
 
@@ -193,18 +192,18 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// How the candidate of a switch compares.
-pub(crate) fn status(device: &Device, name: &str) -> Result<ShadowStatus, Failure> {
+pub(crate) fn status(device: &Device, entered: &Entered) -> Result<ShadowStatus, Failure> {
     let running = device.running();
-    let shadow = running.get(name)?.shadow.as_ref();
-    shadow.map(Shadow::status).ok_or_else(|| no_candidate(name))
+    let shadow = running.entered(entered)?.shadow.as_ref();
+    shadow.map(Shadow::status).ok_or_else(|| no_candidate(&entered.name))
 }
 
 /// The candidate of a switch ends.
-pub(crate) fn end(device: &Device, name: &str) -> Result<ShadowStatus, Failure> {
+pub(crate) fn end(device: &Device, entered: &Entered) -> Result<ShadowStatus, Failure> {
     let mut running = device.running();
-    running.backplane.set_mirror(&running.get(name)?.member, None);
-    let shadow = running.installed.get_mut(name).and_then(|installed| installed.shadow.take());
-    shadow.map(|shadow| shadow.status()).ok_or_else(|| no_candidate(name))
+    running.backplane.set_mirror(&running.entered(entered)?.member, None);
+    let shadow = running.entered_mut(entered)?.shadow.take();
+    shadow.map(|shadow| shadow.status()).ok_or_else(|| no_candidate(&entered.name))
 }
 
 fn no_candidate(name: &str) -> Failure {

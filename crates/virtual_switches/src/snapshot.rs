@@ -4,6 +4,7 @@
 //! all that the snapshot holds is made aside and takes over between two batches; a snapshot that does not fit leaves what runs alone.
 
 use crate::device::{Device, Done};
+use crate::entered::Entered;
 use crate::failure::{Failure, short};
 use crate::installed::{Before, told};
 use millrace_control::entries;
@@ -47,10 +48,11 @@ impl From<RequestError> for NotRead {
 
 /// The program of a switch, and commands that make its entries and state again. Not while the device is locked: large tables take their
 /// time.
-pub(crate) fn read(device: &Device, name: &str) -> Result<Before, Failure> {
+pub(crate) fn read(device: &Device, switch: &Entered) -> Result<Before, Failure> {
+    let name = &switch.name;
     let (control, config, program) = {
         let running = device.running();
-        let installed = running.get(name)?;
+        let installed = running.entered(switch)?;
         (installed.member.control.clone(), installed.config.clone(), Arc::clone(&installed.program))
     };
     let now = control.ask(Request::Look).map_err(Failure::failed)?;
@@ -71,10 +73,11 @@ pub(crate) fn read(device: &Device, name: &str) -> Result<Before, Failure> {
 }
 
 /// Takes a snapshot of a switch.
-pub(crate) fn take(device: &Device, name: &str) -> Result<String, Failure> {
-    let Before { config, state } = read(device, name)?;
+pub(crate) fn take(device: &Device, switch: &Entered) -> Result<String, Failure> {
+    let name = &switch.name;
+    let Before { config, state } = read(device, switch)?;
     let program = String::from_utf8_lossy(&config).into_owned();
-    let snapshot = Snapshot { format: FORMAT.into(), switch: name.into(), program, state };
+    let snapshot = Snapshot { format: FORMAT.into(), switch: name.clone(), program, state };
     let text = serde_json::to_string(&snapshot).map_err(Failure::failed)?;
     match text.len() <= MAX_SNAPSHOT {
         true => Ok(text),
@@ -86,7 +89,7 @@ pub(crate) fn take(device: &Device, name: &str) -> Result<String, Failure> {
 }
 
 /// Has a switch go on with what a snapshot holds.
-pub(crate) fn restore(device: &Device, name: &str, text: &str) -> Result<Done, Failure> {
+pub(crate) fn restore(device: &Device, switch: &Entered, text: &str) -> Result<Done, Failure> {
     let wrong = |reason: &dyn std::fmt::Display| {
         Failure::Invalid(format!("the snapshot cannot be restored: {reason}"))
     };
@@ -94,10 +97,12 @@ pub(crate) fn restore(device: &Device, name: &str, text: &str) -> Result<Done, F
     if snapshot.format != FORMAT {
         return Err(wrong(&format_args!("its format is `{}`, not `{FORMAT}`", short(&snapshot.format))));
     }
-    let before = read(device, name).ok();
-    let commands = go_on_with(device, name, (snapshot.program.as_bytes(), &snapshot.state), before)
+    let name = &switch.name;
+    let before = read(device, switch).ok();
+    let commands = go_on_with(device, switch, (snapshot.program.as_bytes(), &snapshot.state), before)
         .map_err(|failure| if let Failure::Invalid(reason) = failure { wrong(&reason) } else { failure })?;
-    let of = if snapshot.switch == name { String::new() } else { format!(" of {}", short(&snapshot.switch)) };
+    let of =
+        if snapshot.switch == *name { String::new() } else { format!(" of {}", short(&snapshot.switch)) };
     let done = format!("switch {name} goes on with the snapshot{of}: {commands} commands");
     Ok(Done { done: vec![done], kept: Vec::new() })
 }
@@ -106,20 +111,19 @@ pub(crate) fn restore(device: &Device, name: &str, text: &str) -> Result<Done, F
 /// state.
 pub(crate) fn go_on_with(
     device: &Device,
-    name: &str,
+    switch: &Entered,
     (program, state): (&[u8], &str),
     before: Option<Before>,
 ) -> Result<usize, Failure> {
-    let programs = device.running().get(name)?.programs.clone();
+    let programs = device.running().entered(switch)?.programs.clone();
     let mut candidate = programs.prepare(program).map_err(Failure::Invalid)?;
     let loaded = entries::load(&mut candidate.switch, state).map_err(|refused| {
         let each = refused.iter().map(|refusal| (refusal.at.start, refusal.message.as_str()));
         Failure::Invalid(told("its state", state, each))
     })?;
     let mut running = device.running();
-    running.start_program(name, candidate, None, before)?;
-    if let Some(installed) = running.installed.get_mut(name) {
-        installed.is_foreign = true;
-    }
+    running.entered(switch)?;
+    running.start_program(&switch.name, candidate, None, before)?;
+    running.entered_mut(switch)?.is_foreign = true;
     Ok(loaded.commands)
 }

@@ -7,6 +7,8 @@ use millrace_access::Token;
 use millrace_ctl_api::{Answer, RefusalKind, Request};
 use millrace_virtual_switches::Client;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 const RED: &str = "token-of-red-tenant";
 const BLUE: &str = "token-of-blue-tenant";
@@ -190,4 +192,29 @@ fn tenants_come_and_go_and_changes_are_in_the_log() {
         (Some("red"), "start r", false),
     ];
     assert_eq!(told.collect::<Vec<_>>(), expected);
+}
+
+/// A program is compiled while others change the device: meanwhile the switch goes, and another tenant has one with its name.
+#[test]
+fn a_program_comes_to_the_switch_that_it_was_for_alone() {
+    let lab = lab("\"swap\"");
+    let long = "hdr.ethernet.src = hdr.ethernet.src + 1; ".repeat(12_000);
+    let swap = Request::Swap {
+        switch: "r".into(),
+        program: include_str!("programs/steer.p4")
+            .replace("send(bit<9> port) {", &format!("send(bit<9> port) {{ {long}")),
+        keep_everything: true,
+        probation: None,
+    };
+    let (device, swapping) = (Arc::clone(&lab.device), swap.clone());
+    let red = std::thread::spawn(move || device.answer(&client(RED), &swapping));
+    std::thread::sleep(Duration::from_millis(50));
+    lab.change(&Request::Remove { switch: "r".into() });
+    let text = switch("r", 10, &format!("{CROSS_FILE}\ntenant = \"blue\""));
+    lab.change(&Request::Load { text, folder: lab.folder.text(), files: BTreeMap::new() });
+    let Answer::Refused(refused) = red.join().unwrap() else { panic!("it runs on the switch of another") };
+    assert_eq!(refused.kind, RefusalKind::NotFound, "{refused:?}");
+    // With its own program the source stays as it is.
+    lab.passes(10);
+    lab.change(&swap);
 }
