@@ -196,7 +196,7 @@ impl Lane {
         }
     }
 
-    /// Answers who has rung, and those that wait for an answer.
+    /// Carries out commands if the doorbell has rung, and answers requests of switches; whether there were any.
     fn answer_all(&mut self) -> bool {
         let busy = self.doorbell.has_rung() && self.answer();
         busy | (!self.called.is_empty() && self.answer_called())
@@ -301,7 +301,7 @@ impl Lane {
     fn receive(&mut self) -> bool {
         let Lane { physicals, supplies, spread, received, failures, members, active, fair, .. } = self;
         let pool = supplies.pool();
-        // One that has more than its burst is slow, or has used its time: nobody waits for it.
+        // Of packets that wait for a slow switch no more count: nobody waits for it.
         let waiting = |id: &MemberId| member(members, *id).map_or(0, |member| member.waiting().min(SLOW));
         let waiting: usize = active.iter().map(waiting).sum();
         let most = MAX_COLLECTED.min((pool.limit() / 4).max(LEAST_COLLECTED));

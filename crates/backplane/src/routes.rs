@@ -270,6 +270,7 @@ impl Shares {
     fn deliver_full(&mut self, wires: &[Arc<Wire>], wire: usize, pool: &mut PacketPool) {
         if self.batches[wire].is_full() {
             self.deliver(&wires[wire], wire, pool);
+            self.look(&wires[wire], wire);
         }
     }
 
@@ -280,7 +281,6 @@ impl Shares {
         self.delivered[at] += batch.len();
         wire.deliver(batch, pool);
         batch.make_room();
-        self.look(wire, at);
     }
 
     /// Looks whether a wire has room for what it is going to get and a batch more.

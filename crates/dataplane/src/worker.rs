@@ -499,7 +499,7 @@ impl Worker {
         let mut busy = false;
         for port in ports {
             if let Some(at) = self.ports.find(port) {
-                busy |= self.take_from(at).0;
+                busy |= self.take_any_from(at);
             }
         }
         busy |= self.let_go_on();
@@ -515,7 +515,7 @@ impl Worker {
     fn live_round(&mut self) -> bool {
         let mut busy = self.streams.any && streams::round(self);
         match self.seat.intakes.are_alike() {
-            true => (0..self.ports.len()).for_each(|at| busy |= self.take_from(at).0),
+            true => (0..self.ports.len()).for_each(|at| busy |= self.take_any_from(at)),
             false => busy |= intake::round(self),
         }
         busy | self.let_go_on()
@@ -542,16 +542,24 @@ impl Worker {
         due || put_off
     }
 
-    /// Takes a batch from a port; says whether there was any or may be more, and its bytes.
-    fn take_from(&mut self, at: usize) -> (bool, u64) {
+    /// Takes a batch from a port; says whether there was any or may be more.
+    fn take_any_from(&mut self, at: usize) -> bool {
+        self.take_from(at).is_some_and(|(any, _)| any)
+    }
+
+    /// As [`Worker::take_any_from`], and says its bytes; none: nothing is taken before what came there earlier is done.
+    fn take_from(&mut self, at: usize) -> Option<(bool, u64)> {
         let live = &self.ports[at];
-        if self.streams.any && live.is_stamped || self.switch.traffic.holds_back(live.id) {
-            return (false, 0);
+        if self.switch.traffic.holds_back(live.id) {
+            return None;
+        }
+        if self.streams.any && live.is_stamped {
+            return Some((false, 0));
         }
         let more = self.receive(at);
         let received = &self.packets.received;
         if received.is_empty() {
-            return (more, 0);
+            return Some((more, 0));
         }
         let bytes = match self.seat.intakes.are_alike() {
             true => 0,
@@ -559,7 +567,7 @@ impl Worker {
         };
         links::look(&mut self.switch, &mut self.ports);
         self.switch_batch(at, 0);
-        (true, bytes)
+        Some((true, bytes))
     }
 
     /// Works for another turn on packets that were put off.

@@ -288,14 +288,11 @@ impl Device {
         let before = snapshot::read(self, switch)
             .inspect_err(|failure| warn!(switch = name, %failure, "no rollback"))
             .ok();
-        let mut running = self.running();
-        running.entered(switch)?;
         let program = candidate.switch.program().name.clone();
         let mut lines = vec![format!("{program} is running now on switch {name}")];
-        lines.extend(running.start_program(name, candidate, keep, before)?);
-        let installed = running.entered_mut(switch)?;
-        installed.is_foreign = true;
-        Ok((lines, installed.generation))
+        let (done, generation) = self.running().start_foreign(switch, candidate, keep, before)?;
+        lines.extend(done);
+        Ok((lines, generation))
     }
 
     pub(crate) fn roll_back(&self, switch: &Entered) -> Result<Done, Failure> {

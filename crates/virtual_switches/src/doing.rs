@@ -3,6 +3,7 @@
 use crate::by_program::ByProgram;
 use crate::claims;
 use crate::device::Running;
+use crate::entered::Entered;
 use crate::failure::Failure;
 use crate::installed::{
     Before, Installed, Prepared, engine, exit_share, load_entries, places, prepare, quotas, server_share,
@@ -293,7 +294,7 @@ impl Running {
     }
 
     /// Lets a program forward in place of the one that runs, which can be rolled back to if `before` has it.
-    pub(crate) fn start_program(
+    fn start_program(
         &mut self,
         name: &str,
         candidate: Candidate,
@@ -313,6 +314,21 @@ impl Running {
         (installed.program, installed.generation) = (program, installed.generation + 1);
         let kept = report.kept.iter().map(|item| format!("kept {item}"));
         Ok(kept.chain(report.dropped.iter().map(|item| format!("dropped {item}"))).collect())
+    }
+
+    /// As [`Running::start_program`], of a program that the file does not name, for a switch that a request has entered. Gives its generation, too.
+    pub(crate) fn start_foreign(
+        &mut self,
+        switch: &Entered,
+        candidate: Candidate,
+        keep: Option<Keep>,
+        before: Option<Before>,
+    ) -> Result<(Vec<String>, u64), Failure> {
+        self.entered(switch)?;
+        let lines = self.start_program(&switch.name, candidate, keep, before)?;
+        let installed = self.entered_mut(switch)?;
+        installed.is_foreign = true;
+        Ok((lines, installed.generation))
     }
 
     fn attach_port(&mut self, switch: &str, port: &VirtualPort) -> Result<(), Failure> {

@@ -121,9 +121,6 @@ pub(crate) fn go_on_with(
         let each = refused.iter().map(|refusal| (refusal.at.start, refusal.message.as_str()));
         Failure::Invalid(told("its state", state, each))
     })?;
-    let mut running = device.running();
-    running.entered(switch)?;
-    running.start_program(&switch.name, candidate, None, before)?;
-    running.entered_mut(switch)?.is_foreign = true;
+    device.running().start_foreign(switch, candidate, None, before)?;
     Ok(loaded.commands)
 }

@@ -244,13 +244,13 @@ pub(super) fn round(worker: &mut Worker) -> bool {
     let mut busy = false;
     worker.seat.intakes.begin(&worker.ports);
     while let Some(at) = worker.seat.intakes.next() {
-        if worker.switch.traffic.holds_back(worker.ports[at].id) {
-            worker.seat.intakes.waits();
-            continue;
+        match worker.take_from(at) {
+            Some((any, bytes)) => {
+                worker.seat.intakes.took(bytes, any);
+                busy |= any;
+            }
+            None => worker.seat.intakes.waits(),
         }
-        let (any, bytes) = worker.take_from(at);
-        worker.seat.intakes.took(bytes, any);
-        busy |= any;
     }
     busy
 }

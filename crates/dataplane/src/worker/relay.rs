@@ -279,15 +279,14 @@ impl Relaying {
         let is_down = self.inner.is_link_down();
         self.known.is_link_down.store(is_down, Ordering::Relaxed);
         let Relaying { inner, others, leaving, statistics, .. } = self;
-        let scheduled = (&**inner as &dyn Any).downcast_ref::<Scheduled>();
-        let reads_frames = scheduled.is_some_and(Scheduled::reads_frames);
         for other in others {
             loop {
                 take_over(&mut other.from, leaving);
                 if leaving.is_empty() {
                     break;
                 }
-                if reads_frames {
+                let scheduled = (&**inner as &dyn Any).downcast_ref::<Scheduled>();
+                if scheduled.is_some_and(Scheduled::reads_frames) {
                     // They are in the cache of the processor that has switched them.
                     leaving.ask_for_frames();
                 }
