@@ -84,6 +84,17 @@ pub(crate) fn units_of<'a>(units: &'a [TableUnit], accesses: &[Access]) -> Vec<&
     units.iter().filter(used).collect()
 }
 
+/// The instances of the unit of a table, one for each place where it is looked up.
+pub(crate) fn lookups_at(accesses: &[Access], table: TableId) -> Vec<String> {
+    let numbered = accesses.iter().enumerate();
+    let of_table = numbered.filter(|(_, access)| access.unit == Unit::Lookup(table));
+    of_table.map(|(number, _)| instance_of(number)).collect()
+}
+
+fn instance_of(access: usize) -> String {
+    format!("lookup{access}")
+}
+
 /// The names of what may have a port of software.
 fn names(program: &Program) -> impl Iterator<Item = &str> {
     let tables = program.tables.values().flat_map(|table| {
@@ -186,7 +197,7 @@ impl Top<'_> {
         let accesses = parts.accesses.iter().zip(&parts.ports.accesses).zip(parts.cycles);
         for (number, ((access, ports), cycle)) in accesses.enumerate() {
             let Some(unit) = unit_of(parts.tables, access) else { continue };
-            let lookup = self.m.instance(self.design, modules[&unit.table], &format!("lookup{number}"));
+            let lookup = self.m.instance(self.design, modules[&unit.table], &instance_of(number));
             let mut keys: Vec<NodeId> = self.inputs(ports);
             // The hash of a selector; a table in which nothing changes has no groups.
             if keys.len() > unit.fields.len()

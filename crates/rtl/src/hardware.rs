@@ -1,6 +1,6 @@
 //! The hardware of a program: a pipeline for each stage.
 
-use crate::assemble::{Parts, View, assemble, bank_port, software_ports, unit_of, units_of};
+use crate::assemble::{Parts, View, assemble, bank_port, lookups_at, software_ports, unit_of, units_of};
 use crate::convert::convert;
 use crate::driver::Driver;
 use crate::emit::{Ports, emit, object};
@@ -20,7 +20,7 @@ use crate::shared::{Shared, SharedObject};
 use crate::slots::Slot;
 use crate::software_port::SoftwarePort;
 use crate::stage::{Dataflow, Input, ObjectKey, Start, input_width};
-use crate::tables::TableUnit;
+use crate::tables::{Area, TableUnit};
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
 use millrace_midend::cfg::flatten;
@@ -30,6 +30,7 @@ use millrace_netlist::{Design, Module, verify};
 use millrace_pipeline::*;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A part of a program that runs without the traffic manager in between.
@@ -130,6 +131,17 @@ pub(crate) struct Reached {
     pub(crate) what: ReachedUnit,
     /// Who has it, and what its port is named there.
     pub(crate) holders: Vec<(Holder, String)>,
+}
+
+/// A memory in which words of a port are.
+#[derive(Clone, Debug)]
+pub(crate) struct PortMemory {
+    /// The number of the port.
+    pub(crate) port: usize,
+    /// The addresses of the words, the first one that of word 0.
+    pub(crate) addresses: Range<u64>,
+    /// Its names in the design of the stage: each unit of the table has one.
+    pub(crate) names: Vec<String>,
 }
 
 /// Who has a unit.
@@ -246,6 +258,23 @@ impl Hardware {
         let (ports, bank) = software_ports(&self.program, &units_of(&self.units, &stage.dataflow.accesses));
         let objects = stage.objects.iter().map(ObjectUnit::port);
         ports.into_iter().map(|(_, port)| port).chain(bank).chain(objects).collect()
+    }
+
+    /// The memories of a stage in which words of tables are, in the order of ports and addresses.
+    pub(crate) fn memories(&self, stage: &Stage) -> Vec<PortMemory> {
+        let accesses = &stage.dataflow.accesses;
+        let with_port = units_of(&self.units, accesses).into_iter();
+        let with_port = with_port.filter(|unit| unit.software_port(&self.program).is_some()).enumerate();
+        let of_unit = |(port, unit): (usize, &TableUnit)| {
+            let lookups = lookups_at(accesses, unit.table);
+            let of_area = |area: Area| {
+                let names = lookups.iter().map(|lookup| format!("{lookup}.{}", area.name)).collect();
+                let first = 2 * u64::from(area.base);
+                PortMemory { port, addresses: first..first + 2 * u64::from(area.words), names }
+            };
+            unit.areas().into_iter().map(of_area).collect::<Vec<_>>()
+        };
+        with_port.flat_map(of_unit).collect()
     }
 
     /// Software's part of a stage: by the numbers of [`Hardware::software_ports`].

@@ -1,7 +1,7 @@
 //! A design that runs: in the simulator of the hardware IR, or as a program that Verilator has made of its SystemVerilog.
 
 use crate::verilated::{Effort, Verilated};
-use millrace_netlist::{Design, SignalId, SignalKind, Simulator, in_words};
+use millrace_netlist::{Design, MemoryHandle, SignalId, SignalKind, Simulator, in_words};
 use millrace_pipeline::Bits;
 
 /// What runs designs.
@@ -45,6 +45,21 @@ impl Model {
                 ports.iter().position(|port| *port == signal).map(|at| Port(at as u32))
             }
             Model::Verilated(model) => model.port(kind, name),
+        }
+    }
+
+    /// The memory of that name; none: it is not reached but by ports.
+    pub(crate) fn memory(&self, name: &str) -> Option<MemoryHandle> {
+        match self {
+            Model::InProcess { simulator, .. } => simulator.memory(name),
+            Model::Verilated(_) => None,
+        }
+    }
+
+    /// Sets a word of a memory in this cycle; a word has as many bits as the memory or more.
+    pub(crate) fn fill(&mut self, memory: MemoryHandle, address: u32, word: &Bits) {
+        if let Model::InProcess { simulator, .. } = self {
+            simulator.write_memory(memory, address, word);
         }
     }
 

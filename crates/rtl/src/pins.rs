@@ -1,19 +1,27 @@
 //! The ports of software of a simulated design: what a register map is to a processor, cycle by cycle.
 
 use crate::driver::SoftwareAccess;
+use crate::hardware::PortMemory;
 use crate::model::{Model, Port};
 use crate::software_port::{PortKind, READ_LATENCY, SoftwarePort};
-use millrace_netlist::SignalKind;
+use millrace_netlist::{MemoryHandle, SignalKind};
 use millrace_pipeline::Bits;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::ops::Range;
 
 /// Most looks whether all frames meet a bank: a stage has fewer cycles (`MAX_LATENCY`).
 const MAX_LOOKS: u32 = 1 << 14;
 
+/// Words of tables that an update writes to each bank through ports, a cycle each. A table of ranges has 256 words for each digit of a key
+/// and 64 entries: what is more than this is set at once.
+pub(crate) const WORDS_BY_PORT: u32 = 1 << 10;
+
 /// Those of a stage.
 pub(crate) struct Pins {
     ports: Vec<PortPins>,
+    /// Of tables: where the words of a port are, in the order of ports and addresses.
+    memories: Vec<Words>,
     /// The number of the port of the bank.
     bank: Option<usize>,
 }
@@ -28,9 +36,16 @@ struct PortPins {
     width: u32,
 }
 
+/// Words of a port, and the memories that have them: the same memory of several units.
+struct Words {
+    port: usize,
+    addresses: Range<u64>,
+    memories: Vec<MemoryHandle>,
+}
+
 impl Pins {
-    /// Those of a design.
-    pub(crate) fn find(model: &Model, ports: &[SoftwarePort]) -> Pins {
+    /// Those of a design, whose words are in these memories.
+    pub(crate) fn find(model: &Model, ports: &[SoftwarePort], memories: &[PortMemory]) -> Pins {
         let of = |port: &SoftwarePort| {
             let input = |what: &str| model.port(SignalKind::Input, &port.port(what));
             let data = model.port(SignalKind::Output, &port.port("read_data"));
@@ -42,17 +57,53 @@ impl Pins {
             }
         };
         let bank = ports.iter().position(|port| port.kind == PortKind::Bank);
-        Pins { ports: ports.iter().map(of).collect(), bank }
+        let words = |of: &PortMemory| {
+            let memories = of.names.iter().map(|name| model.memory(name)).collect::<Option<_>>()?;
+            Some(Words { port: of.port, addresses: of.addresses.clone(), memories })
+        };
+        let memories = memories.iter().filter_map(words).collect();
+        Pins { ports: ports.iter().map(of).collect(), memories, bank }
+    }
+
+    /// Where a word is, and its address there; none: only the port reaches it.
+    fn place(&self, port: usize, address: u64) -> Option<(&[MemoryHandle], u32)> {
+        let before = |words: &Words| (words.port, words.addresses.start) <= (port, address);
+        let last = self.memories.partition_point(before).checked_sub(1)?;
+        let words = self.memories.get(last).filter(|words| words.port == port)?;
+        let words = Some(words).filter(|words| words.addresses.contains(&address))?;
+        Some((&words.memories, (address - words.addresses.start) as u32))
     }
 }
 
 /// The ports with the simulation that they belong to.
 pub(crate) struct Attached<'a> {
-    pub(crate) pins: &'a Pins,
-    pub(crate) model: &'a mut Model,
+    pins: &'a Pins,
+    model: &'a mut Model,
+    /// Words of tables that still go through ports, by bank.
+    by_port: [u32; 2],
+}
+
+impl<'a> Attached<'a> {
+    /// For an update, which writes so many words of tables to each bank through ports.
+    pub(crate) fn new(pins: &'a Pins, model: &'a mut Model, by_port: u32) -> Attached<'a> {
+        Attached { pins, model, by_port: [by_port; 2] }
+    }
 }
 
 impl Attached<'_> {
+    /// Sets a word of a table where it is, if enough of its bank went through ports. No frame meets a bank that is written, so it is the same
+    /// as a write through the port.
+    fn set_at_once(&mut self, port: usize, address: u64, word: &Bits) -> bool {
+        let Some((memories, at)) = self.pins.place(port, address) else { return false };
+        let left = &mut self.by_port[(address & 1) as usize];
+        if let Some(less) = left.checked_sub(1) {
+            *left = less;
+            return false;
+        }
+        memories.iter().for_each(|memory| self.model.fill(*memory, at, word));
+        true
+    }
+
     fn drive(&mut self, pin: Option<Port>, value: &Bits) {
         pin.into_iter().for_each(|pin| self.model.set(pin, value));
     }
@@ -62,6 +113,9 @@ impl SoftwareAccess for Attached<'_> {
     type Error = Infallible;
 
     fn write(&mut self, port: usize, address: u64, word: &Bits) -> Result<(), Infallible> {
+        if self.set_at_once(port, address, word) {
+            return Ok(());
+        }
         let PortPins { write: [enable, at, data], address: width, .. } = self.pins.ports[port];
         self.drive(enable, &Bits::new(1, 1));
         self.drive(at, &Bits::new(width, address.into()));
@@ -111,3 +165,6 @@ impl SoftwareAccess for Attached<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use crate::driver::{Driver, DriverError};
 use crate::frame_bits::frame_bits;
 use crate::hardware::{Hardware, Stage};
 use crate::model::{Model, Port, Sim};
-use crate::pins::{Attached, Pins};
+use crate::pins::{Attached, Pins, WORDS_BY_PORT};
 use crate::stage::{Input, ObjectKey, Output, Unit};
 use crate::units::Objects;
 use millrace_netlist::SignalKind;
@@ -74,7 +74,7 @@ impl Simulation {
                 latency: access.latency,
             });
         }
-        let pins = Pins::find(&model, &hardware.software_ports(stage.part));
+        let pins = Pins::find(&model, &hardware.software_ports(stage.part), &hardware.memories(stage));
         let driver = hardware.driver(stage.part);
         let outputs = dataflow.outputs.iter().zip(&ports.outputs);
         let inputs = dataflow.inputs.iter().zip(&ports.inputs);
@@ -240,7 +240,8 @@ impl Simulation {
 
     /// Writes what control has changed since the last frame.
     fn update(&mut self, state: &State) -> Result<(), String> {
-        match self.driver.update(state, &mut Attached { pins: &self.pins, model: &mut self.model }) {
+        let mut device = Attached::new(&self.pins, &mut self.model, WORDS_BY_PORT);
+        match self.driver.update(state, &mut device) {
             Ok(_) => Ok(()),
             Err(DriverError::Full(full)) => Err(full.to_string()),
             Err(DriverError::Device(never)) => match never {},
@@ -254,7 +255,7 @@ impl Simulation {
         if self.driver.is_touched() {
             (0..DONE).for_each(|_| self.model.step());
             let now_ns = objects.now_ns;
-            let mut device = Attached { pins: &self.pins, model: &mut self.model };
+            let mut device = Attached::new(&self.pins, &mut self.model, WORDS_BY_PORT);
             match self.driver.read_touched(objects, &mut device, &|| now_ns) {
                 Ok(()) => {}
                 Err(never) => match never {},
