@@ -11,6 +11,8 @@ mod narrow;
 mod rebuild;
 mod registers;
 mod steady;
+#[cfg(test)]
+mod tests;
 
 pub use borrows::borrows;
 pub use delay::delay_lines;
@@ -27,24 +29,29 @@ const ROUNDS: usize = 8;
 /// Optimises a verified design: each module by itself, but for bits of its ports that never change, and drops modules that the top has no
 /// instance of. Ports of modules stay.
 pub fn optimize(design: &mut Design) {
+    optimize_within(design, steady::Effort::new(steady::MOST_BITS_OF_DESIGN));
+}
+
+/// As [`optimize`], with so much effort for bits that never change.
+fn optimize_within(design: &mut Design, mut effort: steady::Effort) {
     drop_modules(design);
     let mut ports = steady::Ports::default();
     let ids: Vec<ModuleId> = design.modules.keys().collect();
     for id in &ids {
-        design.modules[*id] = optimized(&design.modules[*id], (&ports, *id));
-        ports.note_outputs(*id, &design.modules[*id]);
+        design.modules[*id] = optimized(&design.modules[*id], (&ports, *id), &mut effort);
+        ports.note_outputs(*id, &design.modules[*id], &mut effort);
     }
     for id in ids.into_iter().rev() {
         if ports.knows_inputs(id) {
-            design.modules[id] = optimized(&design.modules[id], (&ports, id));
+            design.modules[id] = optimized(&design.modules[id], (&ports, id), &mut effort);
         }
-        ports.note_inputs(id, &design.modules[id]);
+        ports.note_inputs(id, &design.modules[id], &mut effort);
     }
     drop_modules(design);
 }
 
-fn optimized(module: &Module, ports: (&steady::Ports, ModuleId)) -> Module {
-    let mut looks = Looks { ports, any_more: true };
+fn optimized(module: &Module, ports: (&steady::Ports, ModuleId), effort: &mut steady::Effort) -> Module {
+    let mut looks = Looks { ports, effort, any_more: true };
     let mut module = Cow::Borrowed(module);
     for _ in 0..ROUNDS {
         let next = round(&module, &mut looks);
@@ -57,15 +64,17 @@ fn optimized(module: &Module, ports: (&steady::Ports, ModuleId)) -> Module {
     clean(&module)
 }
 
-/// Looks for bits that never change. They take longer than all else, so that there is no other look after one that has found nothing.
+/// Looks for bits that never change. They take longer than all else, so that there is no other look after one that has found nothing, and so
+/// many in a design.
 struct Looks<'a> {
     ports: (&'a steady::Ports, ModuleId),
+    effort: &'a mut steady::Effort,
     any_more: bool,
 }
 
 fn round(module: &Module, looks: &mut Looks<'_>) -> Module {
     let mut known = registers::known(module);
-    looks.any_more = looks.any_more && steady::add(module, &mut known, looks.ports);
+    looks.any_more = looks.any_more && steady::add(module, &mut known, looks.ports, looks.effort);
     let module = rebuild::rebuild(module, &known);
     narrow::narrow(&module).unwrap_or(module)
 }

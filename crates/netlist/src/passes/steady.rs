@@ -15,6 +15,26 @@ use rustc_hash::FxHashMap;
 const WALKS: usize = 4;
 /// A module whose values have more bits than this is left as it is.
 const MOST_BITS: u64 = 1 << 21;
+/// Bits of values that are looked at in a design, counted again each time that they are: four times what the largest public program takes. When
+/// they are used up, modules are left as they are.
+pub(super) const MOST_BITS_OF_DESIGN: u64 = 1 << 24;
+
+/// The bits that may still be looked at.
+pub(super) struct Effort(u64);
+
+impl Effort {
+    /// So many.
+    pub(super) fn new(bits: u64) -> Effort {
+        Effort(bits)
+    }
+
+    /// Takes what a look costs; false: it is not there.
+    fn takes(&mut self, bits: u64) -> bool {
+        let left = self.0.checked_sub(bits);
+        self.0 = left.unwrap_or(self.0);
+        left.is_some()
+    }
+}
 
 /// The numbers of bits that are always 0 and always 1; larger ones are of bits that change.
 const ZERO: u32 = 0;
@@ -34,18 +54,18 @@ impl Ports {
     }
 
     /// Notes what a module is known to give.
-    pub(super) fn note_outputs(&mut self, id: ModuleId, module: &Module) {
+    pub(super) fn note_outputs(&mut self, id: ModuleId, module: &Module, effort: &mut Effort) {
         let known = Known::default();
-        let Some(numbers) = Numbers::of(module, &known, (self, id)) else { return };
+        let Some(numbers) = Numbers::of(module, &known, (self, id), effort) else { return };
         let outputs = module.outputs.values().map(|port| numbers.constants(port.value)).collect();
         self.outputs[id] = outputs;
     }
 
     /// Notes what a module is known to give to its instances. What all instances of a module are given, none changes.
-    pub(super) fn note_inputs(&mut self, id: ModuleId, module: &Module) {
+    pub(super) fn note_inputs(&mut self, id: ModuleId, module: &Module, effort: &mut Effort) {
         let known = Known::default();
-        let numbers =
-            (!module.instances.is_empty()).then(|| Numbers::of(module, &known, (self, id))).flatten();
+        let has_instances = !module.instances.is_empty();
+        let numbers = has_instances.then(|| Numbers::of(module, &known, (self, id), effort)).flatten();
         let mut given = Vec::new();
         for instance in module.instances.values() {
             let inputs: Option<Vec<_>> = numbers
@@ -109,8 +129,13 @@ struct Numbers<'a> {
 }
 
 /// Adds what is known of bits of registers, memories and ports to what is known of whole registers; whether any of registers is new.
-pub(super) fn add(module: &Module, known: &mut Known, ports: (&Ports, ModuleId)) -> bool {
-    let Some(numbers) = Numbers::of(module, known, ports) else { return false };
+pub(super) fn add(
+    module: &Module,
+    known: &mut Known,
+    ports: (&Ports, ModuleId),
+    effort: &mut Effort,
+) -> bool {
+    let Some(numbers) = Numbers::of(module, known, ports, effort) else { return false };
     let (registers, values) = (numbers.pieces(), numbers.values());
     let any = !registers.is_empty();
     known.insert_pieces(registers);
@@ -119,10 +144,15 @@ pub(super) fn add(module: &Module, known: &mut Known, ports: (&Ports, ModuleId))
 }
 
 impl<'a> Numbers<'a> {
-    /// Finds them; nothing for a module that is too large.
-    fn of(module: &'a Module, known: &'a Known, ports: (&'a Ports, ModuleId)) -> Option<Numbers<'a>> {
+    /// Finds them; nothing for a module that is too large, or when too much was looked at.
+    fn of(
+        module: &'a Module,
+        known: &'a Known,
+        ports: (&'a Ports, ModuleId),
+        effort: &mut Effort,
+    ) -> Option<Numbers<'a>> {
         let total: u64 = module.nodes.values().map(|node| u64::from(node.width)).sum();
-        if total > MOST_BITS {
+        if total > MOST_BITS || !effort.takes(total) {
             return None;
         }
         let (bits, first) =
