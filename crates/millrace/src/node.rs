@@ -18,7 +18,9 @@ use millrace_listen::{Address, LINK};
 use millrace_netlist::verilog;
 use millrace_node::hardware::{HardwareDevice, MappedDevice, Programs, Top};
 use millrace_node::limits::MAX_PROGRAM;
-use millrace_node::{Graph, Kind, Mapped as Register, NodeFile, Ports, Round, Shared, SharedMemory, map};
+use millrace_node::{
+    Graph, Kind, Mapped as Register, NodeFile, Ports, Round, Shared, SharedMemory, check_served, map,
+};
 use millrace_rtl::map::{Bus, RegisterMap};
 use millrace_rtl::{AreaReport, Target, build_files};
 use millrace_syntax::read_text;
@@ -214,7 +216,8 @@ pub(crate) fn node(args: &NodeCommand) -> Result<(), Failure> {
             link::wait(link::serve(Box::new(memory), listen, *link_allow_remote)?, args.json)
         }
         (Some(What::Commands { file, block, commands, to }), _) => {
-            run_commands(&load(file, args.json)?, block, &commands_of(commands)?, (to, args.json))
+            let node = load(file, args.json)?;
+            run_commands((&node, file), block, &commands_of(commands)?, (to, args.json))
         }
         (Some(What::Map { file }), _) => {
             show_map(&map(&load(file, args.json)?), args.json);
@@ -288,7 +291,7 @@ fn run(file: &Path, args: &RunNode, is_json: bool) -> Result<(), Failure> {
         .listen
         .as_ref()
         .map(|listen| {
-            let device = shared.device(&node.name, node.blocks.len());
+            let device = shared.device(&node);
             link::serve(Box::new(device), listen, args.link_allow_remote)
         })
         .transpose()?;
@@ -454,10 +457,20 @@ fn add_registers(files: &mut DesignFiles, map: &RegisterMap, within: &Path) {
     all.into_iter().for_each(|(name, text)| files.add(within.join(name).display().to_string(), text));
 }
 
-fn connect(to: &To) -> Result<Client, Failure> {
+/// Connects to the node of a file; another one has other registers at the same addresses.
+fn connect(to: &To, (node, file): (&NodeFile, &Path)) -> Result<Client, Failure> {
     let address = grpc::address(&to.server, &LINK)?;
-    Client::connect(address, false)
-        .map_err(|error| Failure::failed(format_args!("the node at {address}"), error))
+    let client = Client::connect(address, false)
+        .map_err(|error| Failure::failed(format_args!("the node at {address}"), error))?;
+    let there = &client.shape().name;
+    check_served(there, node).map_err(|described| {
+        Failure::Failed(format!(
+            "{} does not describe what is served at {address}: that is `{}`, and the file describes `{described}`",
+            file.display(),
+            there.escape_debug()
+        ))
+    })?;
+    Ok(client)
 }
 
 /// The commands of a file, or of standard input.
@@ -473,13 +486,13 @@ fn commands_of(path: &Path) -> Result<String, Failure> {
 
 /// Runs commands on a program; shows what they show.
 fn run_commands(
-    node: &NodeFile,
+    (node, file): (&NodeFile, &Path),
     block: &str,
     commands: &str,
     (to, is_json): (&To, bool),
 ) -> Result<(), Failure> {
     let number = named("block", node.blocks.iter().map(|block| block.name.as_str()), block)?;
-    let text = connect(to)?.ask(number as u16, commands)?;
+    let text = connect(to, (node, file))?.ask(number as u16, commands)?;
     match is_json {
         true => say_line(json!({ "ok": true, "text": text })),
         false => text.lines().for_each(say_line),
@@ -498,12 +511,13 @@ fn find<'m>(map: &'m [Register], name: &str) -> Result<&'m Register, Failure> {
 }
 
 fn read_registers(file: &Path, names: &[String], to: &To, is_json: bool) -> Result<(), Failure> {
-    let all = map(&load(file, is_json)?);
+    let node = load(file, is_json)?;
+    let all = map(&node);
     let wanted: Vec<Register> = match names {
         [] => all,
         names => names.iter().map(|name| find(&all, name).cloned()).collect::<Result<_, _>>()?,
     };
-    let mut client = connect(to)?;
+    let mut client = connect(to, (&node, file))?;
     let mut values = Vec::with_capacity(wanted.len());
     for register in &wanted {
         values.push(client.read(register.address, register.words as usize)?);
@@ -520,7 +534,8 @@ fn read_registers(file: &Path, names: &[String], to: &To, is_json: bool) -> Resu
 }
 
 fn write_registers(file: &Path, writes: &[String], to: &To, is_json: bool) -> Result<(), Failure> {
-    let all = map(&load(file, is_json)?);
+    let node = load(file, is_json)?;
+    let all = map(&node);
     let mut words = Vec::new();
     for write in writes {
         let (name, value) = write
@@ -537,7 +552,7 @@ fn write_registers(file: &Path, writes: &[String], to: &To, is_json: bool) -> Re
             })?,
         );
     }
-    connect(to)?.write(&words)?;
+    connect(to, (&node, file))?.write(&words)?;
     if is_json {
         say_line(json!({ "ok": true, "written": words.len() }));
     }

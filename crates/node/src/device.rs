@@ -3,7 +3,8 @@
 use crate::graph::Graph;
 use crate::interface::Item;
 use crate::limits::MAX_TURN;
-use crate::registers::MAP_BYTES;
+use crate::model::NodeFile;
+use crate::registers::{MAP_BYTES, served_name};
 use millrace_drivers::wall_clock_ns;
 use millrace_link::{Device, Event, Fault, Shape};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,9 +32,10 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its device.
-    pub fn device(&self, name: &str, blocks: usize) -> NodeDevice {
-        NodeDevice { graph: self.clone(), name: name.to_owned(), blocks: blocks as u16 }
+    /// Its device; the node is that of the file.
+    pub fn device(&self, node: &NodeFile) -> NodeDevice {
+        let name = served_name(&node.name, node);
+        NodeDevice { graph: self.clone(), name, blocks: node.blocks.len() as u16 }
     }
 }
 

@@ -38,4 +38,4 @@ pub use graph::{Counts, Graph, GraphError};
 pub use lease::{LeaseError, SharedMemory, Sharer};
 pub use model::*;
 pub use ports::{Ports, Round};
-pub use registers::{MAP_BYTES, Mapped, WINDOW_WORDS, map};
+pub use registers::{MAP_BYTES, Mapped, WINDOW_WORDS, check_served, map};

@@ -244,7 +244,7 @@ to = "p0.tx"
     (0..3u8).for_each(|number| assert!(shared.lock().receive(mac, &[number; 60], 0)));
     assert_eq!([read("outside.waiting"), read("outside.lost")], [2, 1]);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let device = shared.device("node", file.blocks.len());
+    let device = shared.device(&file);
     // The client is there before the buffer is looked at.
     let held = shared.lock();
     let server = Server::serve(listener, Box::new(device)).unwrap();

@@ -267,6 +267,49 @@ fn a_program_of_a_running_node_takes_commands() {
     assert_eq!(node.ended().code, 0);
 }
 
+/// The file of another node has other registers at the same addresses; one with other entries has the same.
+#[test]
+fn only_the_file_of_a_running_node_reaches_its_registers() {
+    let folder = Folder::new("node-other-file");
+    let text = std::fs::read_to_string(root().join(FILE)).unwrap();
+    let attach: Vec<String> = (0..3)
+        .map(|port| format!("p{port}=pcap:programs/demo/in0.pcap,{}", folder.path(&format!("{port}"))))
+        .collect();
+    let mut args = vec!["node", FILE, "--listen", "0"];
+    attach.iter().for_each(|attach| args.extend(["--attach", attach]));
+    let mut node = Live::start(&args);
+    let at = node.hears("host link: ").unwrap_or_else(|| panic!("{:?}", node.said));
+    let mac = "[[block]]\nname = \"more\"\nfunction = \"ports\"\nkind = \"mac\"\nport = 9\n\n[[block]]";
+    let loops = "\n[[connection]]\nfrom = \"more.rx\"\nto = \"more.tx\"\n";
+    let more = folder.file("more.toml", &(text.replacen("[[block]]", mac, 1) + loops));
+    let named = text.replacen("name = \"octet_switch\"", "name = \"octet\"", 1);
+    let named = folder.file("named.toml", &named);
+    let commands = folder.file("commands", "table_num_entries addresses\n");
+    for file in [&more, &named] {
+        for args in [
+            &["node", "read", file, "serve1.discipline"][..],
+            &["node", "write", file, "serve1.discipline=1"],
+            &["node", "commands", file, "answers", &commands],
+        ] {
+            let said = millrace(&[args, &["--server", &at]].concat());
+            let why = format!("{file} does not describe what is served at ");
+            assert!(said.code == 1 && said.err.contains(&why), "{args:?}: {}", said.err);
+            assert!(said.err.contains("that is `octet_switch registers "), "{}", said.err);
+        }
+    }
+    let disciplines = folder.file("same.toml", &text.replace("\"priority\"", "\"round-robin\""));
+    let said = millrace(&["node", "read", &disciplines, "serve1.discipline", "--server", &at]);
+    assert!(said.code == 0 && said.out.starts_with("serve1.discipline "), "{}{}", said.out, said.err);
+    node.signal("TERM");
+    // Nor does that of a memory, or of a device of another design.
+    let gates = "programs/nodes/gates.toml";
+    let mut memory = Live::start(&["node", "memory", gates, "opened", "--listen", "0"]);
+    let at = memory.hears("host link: ").unwrap_or_else(|| panic!("{:?}", memory.said));
+    let said = millrace(&["node", "read", gates, "--server", &at]);
+    assert!(said.code == 1 && said.err.contains("that is `opened`"), "{}", said.err);
+    memory.signal("TERM");
+}
+
 /// A capture of one datagram from one address and port to others.
 fn capture(folder: &Folder, name: &str, from: (u8, u16), to: (u8, u16)) -> String {
     let mut frame = vec![2; 12];

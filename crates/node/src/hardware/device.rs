@@ -14,7 +14,7 @@ use super::top::Top;
 use crate::interface::Item;
 use crate::limits::MAX_FRAME;
 use crate::model::NodeFile;
-use crate::registers::MAP_BYTES;
+use crate::registers::{MAP_BYTES, served_name};
 use millrace_drivers::wall_clock_ns;
 use millrace_link::{Device, Event, Fault, Shape};
 use std::fmt;
@@ -63,7 +63,7 @@ impl HardwareDevice {
         let at = buses.next().ok_or("a design without a bus")?;
         let driver = Driver::new(node, top, (at.clone(), buses), true).map_err(|why| why.to_string())?;
         Ok(HardwareDevice {
-            name: name_of(node, top),
+            name: served_name(&name_of(node, top), node),
             driver,
             at,
             now_ns: 0,
@@ -188,7 +188,7 @@ impl MappedDevice {
             )));
         }
         let driver = Driver::new(node, top, (registers, programs), false)?;
-        Ok(MappedDevice { name: name_of(node, top), driver, answers: Vec::new() })
+        Ok(MappedDevice { name: served_name(&name_of(node, top), node), driver, answers: Vec::new() })
     }
 }
 

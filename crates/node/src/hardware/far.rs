@@ -5,6 +5,7 @@ use super::top::Top;
 use crate::interface::Item;
 use crate::limits::{MAX_DEPTH, MAX_TO_SEND};
 use crate::model::{End, NodeFile};
+use crate::registers::name_in;
 use millrace_drivers::wall_clock_ns;
 use millrace_link::limits::MAX_WORDS;
 use millrace_link::{Client, Event, LinkError, Refused, Server};
@@ -253,7 +254,7 @@ impl Link {
     fn connect(&mut self) -> Result<(), LinkError> {
         self.tried = Some(Instant::now());
         let mut client = Client::connect(self.address, true)?;
-        if client.shape().name != self.name {
+        if name_in(&client.shape().name) != self.name {
             let why = format!("it is `{}`, not `{}`: that of another file", client.shape().name, self.name);
             return Err(LinkError::Refused(Refused { tag: 0, done: 0, why }));
         }
