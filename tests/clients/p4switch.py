@@ -33,6 +33,8 @@ class Millrace(Switch):
         for option, key in (("--grpc-cert", "grpc_cert"), ("--grpc-key", "grpc_private_key"), ("--grpc-client-ca", "grpc_cacert")):
             if self.config.get(key):
                 command += [option, self.config[key]]
+        if self.config.get("grpc_private_key"):
+            os.chmod(self.config["grpc_private_key"], 0o600)    # as git has it, others may read it
         for words in self.config.get("commands", []):
             self.cmd(words)
         log = open(self.log, "w")

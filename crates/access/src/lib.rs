@@ -10,7 +10,7 @@
 //!
 //! It promises that one place decides ([`AccessList::may`]), for all servers alike; that a client learns nothing of a device
 //! that it may not see, not even that there is one; that secrets are kept as hashes, and compared in a time that does not
-//! depend on them; and that whoever records a change never waits for the disk.
+//! depend on them, and are not taken from files that others may read; and that whoever records a change never waits for the disk.
 //!
 //! It never knows a protocol or a switch.
 
@@ -18,6 +18,7 @@ mod audit;
 mod certificate;
 mod list;
 mod right;
+mod secret;
 mod tenant;
 mod token;
 
@@ -25,5 +26,6 @@ pub use audit::{AUDIT_QUEUE, AuditLog, AuditRecord, MAX_AUDIT_FILE, MAX_AUDIT_TE
 pub use certificate::common_name;
 pub use list::{AccessError, AccessList, Credential, Entry, MAX_ENTRIES, Refusal, Resource, Scope, Who};
 pub use right::{Right, Rights};
+pub use secret::{Exposed, SecretError, read_exposed_secret, read_secret};
 pub use tenant::{MAX_TENANT_NAME, Tenant, TenantError};
-pub use token::{MAX_TOKEN, MIN_TOKEN, Token, TokenError};
+pub use token::{MAX_TOKEN, MAX_TOKEN_FILE, MIN_TOKEN, Token, TokenError};

@@ -1,9 +1,8 @@
 //! Bearer tokens: secrets of clients that have no certificate.
 
+use crate::secret::{SecretError, read_secret};
 use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 use subtle::{Choice, ConstantTimeEq};
 
@@ -11,6 +10,8 @@ use subtle::{Choice, ConstantTimeEq};
 pub const MIN_TOKEN: usize = 16;
 /// Most bytes of a token.
 pub const MAX_TOKEN: usize = 1024;
+/// Most bytes of its file, with blanks and ends of lines around it.
+pub const MAX_TOKEN_FILE: u64 = 2 * MAX_TOKEN as u64;
 
 /// A token, of which only its hash is kept.
 #[derive(Clone)]
@@ -23,8 +24,8 @@ pub enum TokenError {
     Length(usize),
     /// It has a character that no header can have.
     Character,
-    /// Its file cannot be read.
-    File(io::Error),
+    /// Its file cannot be read, or others may read it, too.
+    File(SecretError),
 }
 
 impl fmt::Display for TokenError {
@@ -36,7 +37,8 @@ impl fmt::Display for TokenError {
             TokenError::Character => {
                 f.write_str("a token has letters, digits and signs of ASCII, and no blanks")
             }
-            TokenError::File(error) => write!(f, "the token cannot be read: {error}"),
+            TokenError::File(SecretError::File(error)) => write!(f, "the token cannot be read: {error}"),
+            TokenError::File(SecretError::Exposed(exposed)) => exposed.fmt(f),
         }
     }
 }
@@ -63,9 +65,7 @@ impl Token {
     /// # Errors
     /// [`TokenError`].
     pub fn read(path: &Path) -> Result<Token, TokenError> {
-        let mut text = Vec::new();
-        let most = 2 * MAX_TOKEN as u64;
-        File::open(path).and_then(|file| file.take(most).read_to_end(&mut text)).map_err(TokenError::File)?;
+        let text = read_secret(path, MAX_TOKEN_FILE).map_err(TokenError::File)?;
         Token::new(text.trim_ascii())
     }
 
@@ -92,11 +92,17 @@ impl fmt::Debug for Token {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_token_comes_from_a_file() {
         let path = std::env::temp_dir().join(format!("millrace-token-{}", std::process::id()));
         std::fs::write(&path, "  0123456789abcdef\n").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        let refused = Token::read(&path).unwrap_err().to_string();
+        assert!(refused.contains("(mode 0644)"), "{refused}");
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         let token = Token::read(&path).unwrap();
         assert!(bool::from(token.is(&Token::presented(b"0123456789abcdef"))));
         assert!(!bool::from(token.is(&Token::presented(b"0123456789abcdeF"))));

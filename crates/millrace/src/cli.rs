@@ -639,6 +639,9 @@ pub(crate) struct GrpcArgs {
     /// Its private key (PEM)
     #[arg(long, value_name = "FILE", requires = "grpc_cert")]
     pub(crate) grpc_key: Option<PathBuf>,
+    /// Takes the key also where others may read its file, and warns of that
+    #[arg(long, requires = "grpc_key", hide = true)]
+    pub(crate) grpc_key_exposed: bool,
     /// The authority that must have signed the certificates of clients, for mutual TLS (PEM)
     #[arg(long, value_name = "FILE", requires = "grpc_cert")]
     pub(crate) grpc_client_ca: Option<PathBuf>,

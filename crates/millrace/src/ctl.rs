@@ -15,6 +15,7 @@ use crate::source::{load_any, write_output};
 pub(crate) use arguments::name;
 use arguments::{end, millionths};
 use clap::{Args, Subcommand, ValueEnum};
+use millrace_access::{MAX_TOKEN_FILE, read_secret};
 use millrace_ctl_api::{Answer, Client, ClientError, MAX_REQUEST, Probation, Refused, Request};
 use millrace_device_file::{MAX_FILE, MAX_WAITING, toml_string};
 use millrace_listen::{Address, P4RUNTIME, is_local};
@@ -29,8 +30,6 @@ use std::path::{Path, PathBuf};
 const SOCKETS: &str = "/run/millrace";
 /// The name of a device that has none in its file.
 const DEVICE: &str = "millrace";
-/// Largest file of a token that is read, in bytes; no token is that long.
-const MAX_TOKEN_FILE: u64 = 4096;
 
 #[derive(Debug, Args)]
 pub(crate) struct CtlCommand {
@@ -278,9 +277,16 @@ impl CtlCommand {
     }
 }
 
+/// The text of the file of a token, which nobody else may read.
+fn token_file(path: &Path) -> Result<String, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::failed(path.display(), error);
+    let bytes = read_secret(path, MAX_TOKEN_FILE).map_err(|error| failed(&error))?;
+    String::from_utf8(bytes).map_err(|_| failed(&"a token is text, and this is not UTF-8"))
+}
+
 /// The token that a file holds.
 pub(crate) fn token(path: &Path) -> Result<String, Failure> {
-    let text = text(path, MAX_TOKEN_FILE)?;
+    let text = token_file(path)?;
     match text.trim_ascii() {
         "" => Err(Failure::failed(path.display(), "it holds no token")),
         token => Ok(token.to_owned()),

@@ -4,6 +4,7 @@ use crate::captures::OpenPort;
 use crate::cli::GrpcArgs;
 use crate::findings::Failure;
 use crate::output::note_line;
+use millrace_access::read_secret;
 use millrace_chassis::Pipeline;
 use millrace_dataplane::PortId;
 use millrace_describe::image::Image;
@@ -20,11 +21,26 @@ pub(crate) fn listen(args: &GrpcArgs) -> Result<Option<Listen>, Failure> {
     let Some(given) = &args.grpc else { return Ok(None) };
     let tls = match (&args.grpc_cert, &args.grpc_key) {
         (Some(certificate), Some(key)) => {
-            Some(Tls::read(certificate, key, args.grpc_client_ca.as_deref()).map_err(Failure::Failed)?)
+            let authority = args.grpc_client_ca.as_deref();
+            let tls = match args.grpc_key_exposed {
+                true => exposed(certificate, key, authority),
+                false => Tls::read(certificate, key, authority),
+            };
+            Some(tls.map_err(Failure::Failed)?)
         }
         _ => None,
     };
     Ok(Some(Listen { address: address(given, &P4RUNTIME)?, tls, allow_plaintext: args.grpc_allow_plaintext }))
+}
+
+/// TLS with a key that others may read, as bmv2 has it; says that they may.
+fn exposed(certificate: &Path, key: &Path, authority: Option<&Path>) -> Result<Tls, String> {
+    let (tls, exposed) = Tls::read_exposed(certificate, key, authority)?;
+    if let Some(exposed) = exposed {
+        warn!("{}: {exposed}", key.display());
+        note_line(format_args!("warning: {}: {exposed}", key.display()));
+    }
+    Ok(tls)
 }
 
 /// The address that an option names.
@@ -43,8 +59,11 @@ pub(crate) fn client_tls(
 ) -> Result<Option<ClientTls>, Failure> {
     let read =
         |path: &Path| read_file(path, MAX_KEY_BYTES).map_err(|error| Failure::failed(path.display(), error));
+    let secret = |path: &Path| {
+        read_secret(path, MAX_KEY_BYTES).map_err(|error| Failure::failed(path.display(), error))
+    };
     let Some(authority) = authority else { return Ok(None) };
-    let identity = certificate.map(|(certificate, key)| Ok::<_, Failure>((read(certificate)?, read(key)?)));
+    let identity = certificate.map(|(certificate, key)| Ok::<_, Failure>((read(certificate)?, secret(key)?)));
     Ok(Some(ClientTls { authority: read(authority)?, name, identity: identity.transpose()? }))
 }
 

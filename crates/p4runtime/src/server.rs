@@ -7,6 +7,7 @@ use crate::devices::{AddError, Devices, Policy, SLOW_THREADS, Served, Share};
 use crate::opened::{DeviceConfig, Feed};
 use crate::routes::{Another, Listed};
 use crate::service::Service;
+use millrace_access::{Exposed, read_exposed_secret};
 use millrace_chassis::Programs;
 use millrace_dataplane::Control;
 use millrace_listen::{Admission, ListenError, P4RUNTIME};
@@ -72,13 +73,29 @@ impl Tls {
     /// Of files.
     ///
     /// # Errors
-    /// Which of them cannot be read, and why.
+    /// Which of them cannot be read, and why; the file of the key, if others may read that.
     pub fn read(certificate: &Path, key: &Path, client_authority: Option<&Path>) -> Result<Tls, String> {
-        let read = |path: &Path| {
-            read_file(path, MAX_KEY_BYTES).map_err(|error| format!("{}: {error}", path.display()))
-        };
+        match Tls::read_exposed(certificate, key, client_authority)? {
+            (tls, None) => Ok(tls),
+            (_, Some(exposed)) => Err(format!("{}: {exposed}", key.display())),
+        }
+    }
+
+    /// As [`Tls::read`], also where others may read the key; says that they may.
+    ///
+    /// # Errors
+    /// Which of the files cannot be read, and why.
+    pub fn read_exposed(
+        certificate: &Path,
+        key: &Path,
+        client_authority: Option<&Path>,
+    ) -> Result<(Tls, Option<Exposed>), String> {
+        let named = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+        let read = |path: &Path| read_file(path, MAX_KEY_BYTES).map_err(|error| named(path, error));
         let client_authority = client_authority.map(read).transpose()?;
-        Ok(Tls { certificate: read(certificate)?, key: read(key)?, client_authority })
+        let certificate = read(certificate)?;
+        let (key, exposed) = read_exposed_secret(key, MAX_KEY_BYTES).map_err(|error| named(key, error))?;
+        Ok((Tls { certificate, key, client_authority }, exposed))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The files that a text names, for a device on another machine: their contents go with the text.
 
-use super::{MAX_TOKEN_FILE, image, text};
+use super::{image, text, token_file};
 use crate::cli::{Diagnostics, SourceArgs, Standard};
 use crate::findings::{Failure, Findings};
 use millrace_ctl_api::MAX_REQUEST;
@@ -22,7 +22,7 @@ pub(super) fn files(
         let content = match &named {
             Named::Program(program) => image(&path, &source(program, folder), findings)?,
             Named::Image(_) | Named::Entries(_) | Named::Source(_) => text(&path, MAX_REQUEST as u64)?,
-            Named::Token(_) => text(&path, MAX_TOKEN_FILE)?,
+            Named::Token(_) => token_file(&path)?,
         };
         let name = named.path().to_owned();
         if files.get(&name).is_some_and(|known| *known != content) {

@@ -366,6 +366,10 @@ fn run_options(target: Target, args: &Args, own: &TargetArgs) -> Result<Vec<OsSt
     if target == Target::SimpleSwitchGrpc {
         words.push("--grpc-allow-plaintext".into());
     }
+    // bmv2 does not look who else may read it.
+    if target == Target::SimpleSwitchGrpc && own.grpc_server_ssl && own.grpc_server_key.is_some() {
+        words.push("--grpc-key-exposed".into());
+    }
     if let Some(config) = args.config.as_ref().filter(|_| !args.no_p4) {
         words.extend(["--".into(), config.into()]);
     }
@@ -440,6 +444,9 @@ mod tests {
         let run = options(Target::SimpleSwitchGrpc, "--no-p4 -i 0@veth0").unwrap();
         assert!(run.contains("--grpc 0.0.0.0:9559") && run.contains("--device-id 0"), "{run}");
         assert!(!options(Target::SimpleSwitch, "--no-p4").unwrap().contains("--grpc"));
+        let tls = "x.json -- --grpc-server-ssl --grpc-server-cert c --grpc-server-key k";
+        let run = options(Target::SimpleSwitchGrpc, tls).unwrap();
+        assert!(run.contains("--grpc-cert c --grpc-key k") && run.contains(" --grpc-key-exposed"), "{run}");
         let run = options(Target::SimpleSwitch, "--use-files 0 -i 0@a prog.json").unwrap();
         assert!(run.contains("-i 0@stream:a_in.pcap,a_out.pcap"), "{run}");
         let run = options(Target::SimpleSwitch, "--restore-state saved prog.json").unwrap();

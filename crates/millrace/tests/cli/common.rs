@@ -1,7 +1,9 @@
 //! Running the binary, and a folder for what it reads and writes.
 
 use pcap_file::pcap::PcapReader;
+use std::fs::Permissions;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -84,6 +86,18 @@ impl Folder {
     pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
         std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// As [`Folder::file`], of a secret.
+    pub(crate) fn secret(&self, name: &str, text: &str) -> String {
+        self.with_mode(name, text, 0o600)
+    }
+
+    /// As [`Folder::file`], with these permissions.
+    pub(crate) fn with_mode(&self, name: &str, text: &str, mode: u32) -> String {
+        let path = self.file(name, text);
+        std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         path
     }
 }

@@ -272,11 +272,11 @@ fn a_device_cannot_control_the_terminal() {
 #[test]
 fn the_token_of_a_tenant_comes_from_its_file() {
     let device = Device::new("token", DONE);
-    let file = device.folder.file("token", "0123456789abcdef\n");
+    let file = device.folder.secret("token", "0123456789abcdef\n");
     let socket = device.folder.path("socket");
     let said = millrace(&["ctl", "start", "l2", "--socket", &socket, "--token-file", &file]);
     assert_eq!(said.code, 0, "{}", said.err);
-    let empty = device.folder.file("empty", " \n");
+    let empty = device.folder.secret("empty", " \n");
     let said = millrace(&["ctl", "list", "--socket", &socket, "--token-file", &empty]);
     assert!(said.code == 1 && said.err.contains("it holds no token"), "{}", said.err);
     assert_eq!(device.told()[0], r#"{"version":1,"token":"0123456789abcdef"}"#);

@@ -38,9 +38,9 @@ struct Device {
 impl Device {
     fn start() -> Device {
         let folder = Folder::new("ctl-grpc");
-        folder.file("boss.token", "token-of-the-operator");
-        folder.file("blue.token", "token-of-the-blue-tenant");
-        folder.file("wrong.token", "token-of-nobody-at-all");
+        folder.secret("boss.token", "token-of-the-operator");
+        folder.secret("blue.token", "token-of-the-blue-tenant");
+        folder.secret("wrong.token", "token-of-nobody-at-all");
         let file = folder.file(
             "edge.toml",
             "[device]\nname = \"edge\"\nsocket = \"ctl.sock\"\ngrpc = \"127.0.0.1:0\"\ngrpc-ctl = true\noperator-token-file = \"boss.token\"\n\
@@ -123,7 +123,7 @@ fn a_program_that_two_switches_compile_with_other_keys_is_refused() {
     std::fs::copy(root().join("programs/l2_switch.p4"), folder.path("a.p4")).unwrap();
     let switch =
         |name: &str, keys: &str| format!("[[switch]]\nname = \"{name}\"\nprogram = \"a.p4\"\n{keys}");
-    let token = folder.file("token", "some-token-or-other");
+    let token = folder.secret("token", "some-token-or-other");
     let ask = |text: String| {
         let file = folder.file("part.toml", &text);
         millrace(&["ctl", "load", &file, "--grpc", "1", "--token-file", &token])
@@ -132,4 +132,22 @@ fn a_program_that_two_switches_compile_with_other_keys_is_refused() {
     assert!(said.code == 1 && said.err.contains("no device is reached"), "the same image: {}", said.err);
     let said = ask(switch("a", "") + "[classify]\nprogram = \"a.p4\"\n");
     assert!(said.code == 1 && said.err.contains("needs a copy"), "{}", said.err);
+}
+
+#[test]
+fn a_token_that_others_may_read_is_refused() {
+    let folder = Folder::new("ctl-token-exposed");
+    let token = folder.with_mode("token", "some-token-or-other", 0o604);
+    let exposed = format!("{token}: others may read or change it (mode 0604), so it is no secret: chmod ");
+    let said = millrace(&["ctl", "list", "--grpc", "1", "--token-file", &token]);
+    assert!(said.code == 1 && said.err.contains(&exposed), "{}", said.err);
+    let said = millrace(&["top", "--once", "--token-file", &token]);
+    assert!(said.code == 1 && said.err.contains(&exposed), "{}", said.err);
+    let text = "[[tenant]]\nname = \"t\"\ntoken-file = \"token\"\n";
+    let part = folder.file("part.toml", text);
+    let said = millrace(&["ctl", "load", &part, "--grpc", "1"]);
+    assert!(said.code == 1 && said.err.contains(&exposed), "{}", said.err);
+    let device = folder.file("device.toml", &format!("[device]\nname = \"d\"\n{text}"));
+    let said = millrace(&["chassis", &device]);
+    assert!(said.code == 1 && said.err.contains(&exposed), "{}", said.err);
 }

@@ -1,6 +1,6 @@
 //! `run --grpc`: a controller of a switch that was started from the command line.
 
-use crate::common::{command, millrace};
+use crate::common::{Folder, command, millrace};
 use millrace_p4runtime_api::v1::entity::Entity as Kind;
 use millrace_p4runtime_api::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime_api::v1::*;
@@ -176,4 +176,22 @@ fn what_cannot_be_listened_on_is_told() {
         assert_eq!(said.code, code, "{args:?}: {}", said.err);
         assert!(said.err.contains(message), "{args:?}: {}", said.err);
     }
+}
+
+/// Servers and clients refuse a key that others may read; under the name of bmv2 it is taken, with a warning.
+#[test]
+fn a_key_that_others_may_read_is_refused() {
+    let folder = Folder::new("grpc-key-exposed");
+    let (certificate, key) = (folder.file("a.pem", "none"), folder.with_mode("key.pem", "none", 0o644));
+    let run = ["run", "programs/router.p4", "-i", "0@null:-", "--grpc", "127.0.0.1:0"];
+    let tls = ["--grpc-cert", certificate.as_str(), "--grpc-key", key.as_str()];
+    let swap = ["swap", "programs/router.p4", "--grpc", "127.0.0.1:1", "--grpc-ca", certificate.as_str()];
+    let exposed = format!("{key}: others may read or change it (mode 0644), so it is no secret: chmod ");
+    for args in [[&run[..], &tls].concat(), [&swap[..], &tls].concat()] {
+        let said = millrace(&args);
+        assert!(said.code == 1 && said.err.contains(&format!("error: {exposed}")), "{args:?}: {}", said.err);
+    }
+    let said = millrace(&[&run[..], &tls, &["--grpc-key-exposed"]].concat());
+    assert!(said.code == 1 && said.err.contains(&format!("warning: {exposed}")), "{}", said.err);
+    assert!(said.err.contains("TLS"), "goes on to what is no key: {}", said.err);
 }

@@ -7,8 +7,10 @@ use millrace_device_file::DeviceFile;
 use millrace_drivers::{FarEnd, MemoryPort, Next};
 use millrace_virtual_switches::{Client, Device, OpenPorts};
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -119,8 +121,10 @@ impl Folder {
         folder
     }
 
+    /// Writes a file that nobody else may read, as one with a secret has to be.
     pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.0.join(name), text).unwrap();
+        std::fs::set_permissions(self.0.join(name), Permissions::from_mode(0o600)).unwrap();
     }
 
     pub(crate) fn text(&self) -> String {
