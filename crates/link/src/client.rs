@@ -44,7 +44,10 @@ impl fmt::Display for LinkError {
             LinkError::NoServer(error) => write!(f, "there is no server of the host link: {error}"),
             LinkError::Gone(error) => write!(f, "the host link is cut: {error}"),
             LinkError::Refused(Refused { done: 0, why, .. }) => f.write_str(why),
-            LinkError::Refused(Refused { done, why, .. }) => write!(f, "{why}, after {done} writes"),
+            LinkError::Refused(Refused { done, why, .. }) => {
+                let writes = if *done == 1 { "write" } else { "writes" };
+                write!(f, "{why}, after {done} {writes}")
+            }
             LinkError::Wire(error) => write!(f, "the server breaks the protocol: {error}"),
             LinkError::Limit(error) => error.fmt(f),
         }

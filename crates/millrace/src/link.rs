@@ -5,7 +5,7 @@ use crate::cli::SourceArgs;
 use crate::device_args::DeviceArgs;
 use crate::findings::{Failure, Findings};
 use crate::grpc::{self, warn_of_exposure};
-use crate::output::{note_line, say_line};
+use crate::output::{counted, note_line, say_line};
 use crate::progress::Progress;
 use crate::source::load_any;
 use crate::{registers, signals};
@@ -325,7 +325,7 @@ pub(crate) fn wait(server: Server, json: bool) -> Result<(), Failure> {
                                  "frames_out": counts.frames_out, "messages": counts.messages, "lost_frames": counts.lost_frames,
                                  "lost_messages": counts.lost_messages }),
         ),
-        false => say_line(format_args!("{} requests", counts.requests)),
+        false => say_line(counted(counts.requests, "request")),
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ mod table;
 
 use crate::entries::read_config;
 use crate::findings::Failure;
-use crate::output::{has_colour, note_line, say_line, tell_coloured};
+use crate::output::{counted, has_colour, note_line, say_line, tell_coloured};
 use crate::source::write_output;
 use clap::{Args, Subcommand, ValueEnum};
 use millrace_network::export::{entries, mininet, wopanets};
@@ -212,13 +212,14 @@ fn check(path: &Path, is_json: bool) -> Result<(), Failure> {
 fn summary_line(summary: &Value) -> String {
     let text = |key: &str| summary[key].as_str().unwrap_or("none").to_owned();
     let mut line = format!(
-        "{}: {} end systems, {} switches, {} links, {} virtual links, {} paths; CRC {}, part number {}",
+        "{}: {}, {} {}, {}, {}, {}; CRC {}, part number {}",
         text("name"),
-        summary["end-systems"],
+        counted(&summary["end-systems"], "end system"),
         summary["switches"],
-        summary["links"],
-        summary["virtual-links"],
-        summary["paths"],
+        if summary["switches"] == 1 { "switch" } else { "switches" },
+        counted(&summary["links"], "link"),
+        counted(&summary["virtual-links"], "virtual link"),
+        counted(&summary["paths"], "path"),
         text("crc"),
         text("part-number")
     );

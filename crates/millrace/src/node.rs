@@ -6,7 +6,7 @@ use crate::entries::{read, read_config};
 use crate::findings::{Failure, once_each};
 use crate::grpc;
 use crate::link;
-use crate::output::{has_colour, note_line, say_line, tell_coloured};
+use crate::output::{counted, has_colour, note_line, say_line, tell_coloured};
 use crate::registers;
 use crate::rtl::TargetKind;
 use crate::signals;
@@ -295,7 +295,7 @@ fn run(file: &Path, args: &RunNode, is_json: bool) -> Result<(), Failure> {
             link::serve(Box::new(device), listen, args.link_allow_remote)
         })
         .transpose()?;
-    note_line(format_args!("node {} runs with {} blocks", node.name, node.blocks.len()));
+    note_line(format_args!("node {} runs with {}", node.name, counted(node.blocks.len(), "block")));
     while !ends.load(Ordering::Acquire) {
         let round = ports.round(&mut shared.lock()).map_err(|error| Failure::Failed(error.to_string()))?;
         match round {
@@ -424,7 +424,7 @@ fn write_hardware(file: &Path, folder: &Path, (args, is_json): (&RunNode, bool))
         return Ok(());
     }
     for (_, folder, name, files, area) in written {
-        say_line(format_args!("{files} modules in {}, the top is {name}", folder.display()));
+        say_line(format_args!("{} in {}, the top is {name}", counted(files, "module"), folder.display()));
         area.to_string().lines().for_each(say_line);
     }
     Ok(())

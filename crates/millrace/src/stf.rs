@@ -3,7 +3,7 @@
 use crate::cli::StfArgs;
 use crate::entries::read;
 use crate::findings::{Failure, Findings};
-use crate::output::{say_line, tell};
+use crate::output::{counted, say_line, tell};
 use crate::source::load_any;
 use millrace_commands::Refusal;
 use millrace_dataplane::SwitchConfig;
@@ -68,14 +68,14 @@ fn test(
     }
     let Report { packets, passed, failures, .. } = &report;
     if !json {
+        let is_unchecked = *passed == 0;
+        let (packets, passed) = (counted(packets, "packet"), counted(passed, "check"));
         match failures.len() {
-            0 if *passed == 0 => {
-                say_line(format_args!("{name}: ok ({packets} packets, 0 checks: it expects nothing)"));
+            0 if is_unchecked => {
+                say_line(format_args!("{name}: ok ({packets}, 0 checks: it expects nothing)"));
             }
-            0 => say_line(format_args!("{name}: ok ({packets} packets, {passed} checks)")),
-            failed => say_line(format_args!(
-                "{name}: FAILED ({packets} packets, {passed} checks passed, {failed} failed)"
-            )),
+            0 => say_line(format_args!("{name}: ok ({packets}, {passed})")),
+            failed => say_line(format_args!("{name}: FAILED ({packets}, {passed} passed, {failed} failed)")),
         }
     }
     let failures: Vec<Value> = failures.iter().map(|failure| failure_json(failure, &text)).collect();

@@ -3,7 +3,7 @@
 use crate::entries::read_config;
 use crate::findings::Failure;
 use crate::grpc::address;
-use crate::output::{say, say_line};
+use crate::output::{counted, say, say_line};
 use clap::{Args, Subcommand};
 use millrace_dataplane::{DEFAULT_QUANTUM, Worker};
 use millrace_listen::{Address, METRICS};
@@ -91,9 +91,9 @@ pub(crate) fn tc(args: &TcCommand) -> Result<(), Failure> {
             ),
             false => plans.iter().for_each(|PortPlan { port, plan }| {
                 say_line(format_args!(
-                    "port {port}: {} queues, at most {} packets",
-                    plan.queues(),
-                    plan.max_packets()
+                    "port {port}: {}, at most {}",
+                    counted(plan.queues(), "queue"),
+                    counted(plan.max_packets(), "packet")
                 ));
             }),
         }

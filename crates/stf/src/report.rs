@@ -100,6 +100,14 @@ impl Difference {
     }
 }
 
+fn bytes(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "byte" } else { "bytes" })
+}
+
+fn are(count: usize) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
 impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -109,10 +117,10 @@ impl fmt::Display for FailureKind {
                 write!(f, "packet {number} on port {port} differs")?;
                 match (difference.got.len(), difference.expected.length()) {
                     (got, expected) if got < expected => {
-                        write!(f, ": it has {got} bytes, {expected} are expected")
+                        write!(f, ": it has {}, {expected} {} expected", bytes(got), are(expected))
                     }
                     (got, expected) if difference.expected.exact_length() && got > expected => {
-                        write!(f, ": it has {got} bytes, exactly {expected} are expected")
+                        write!(f, ": it has {}, exactly {expected} {} expected", bytes(got), are(expected))
                     }
                     _ => match difference.bytes().first() {
                         Some(first) => write!(f, " at byte {first}"),
@@ -208,9 +216,9 @@ mod tests {
     #[test]
     fn lengths_are_told() {
         let short = difference("010203", &[1]);
-        assert_eq!(short.to_string(), "packet 1 on port 2 differs: it has 1 bytes, 3 are expected");
+        assert_eq!(short.to_string(), "packet 1 on port 2 differs: it has 1 byte, 3 are expected");
         assert!(short.packets().ends_with("                   ^^ ^^\n"), "{}", short.packets());
         let long = difference("01$", &[1, 2]);
-        assert_eq!(long.to_string(), "packet 1 on port 2 differs: it has 2 bytes, exactly 1 are expected");
+        assert_eq!(long.to_string(), "packet 1 on port 2 differs: it has 2 bytes, exactly 1 is expected");
     }
 }

@@ -109,7 +109,8 @@ fn masked(table: &Table<'_>, findings: &mut Findings) -> Option<Bytes> {
     };
     let (at, value, mask) = (at?, value?, mask?);
     if value.len() != mask.len() {
-        let message = format!("`mask` has {} bytes, `value` has {}", mask.len(), value.len());
+        let bytes = if mask.len() == 1 { "byte" } else { "bytes" };
+        let message = format!("`mask` has {} {bytes}, `value` has {}", mask.len(), value.len());
         findings
             .push(Finding::new(Kind::Conflict, table.at("mask"), message).also(table.at("value"), "here"));
         return None;

@@ -39,7 +39,7 @@ fn a_file_is_checked_without_a_device() {
     let folder = Folder::new("chassis-check");
     let file = write(&folder, FILE);
     let said = millrace(&["chassis", "check", &file]);
-    assert_eq!((said.code, said.out.as_str()), (0, "edge: 1 switches, 1 ports, 0 links\n"), "{}", said.err);
+    assert_eq!((said.code, said.out.as_str()), (0, "edge: 1 switch, 1 port, 0 links\n"), "{}", said.err);
     let counted = json!({ "ok": true, "switches": 1, "ports": 1, "links": 0 });
     assert_eq!(millrace(&["chassis", "check", &file, "--json"]).json(), counted);
 }

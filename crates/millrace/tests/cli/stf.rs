@@ -100,7 +100,7 @@ fn a_difference_is_shown_byte_by_byte() {
     let test = folder.file("ttl.stf", &text);
     let said = millrace(&["stf", "programs/router.p4", &test]);
     assert_eq!(said.code, 1, "{}", said.err);
-    assert!(said.out.contains("ttl.stf: FAILED (1 packets, 0 checks passed, 1 failed)"), "{}", said.out);
+    assert!(said.out.contains("ttl.stf: FAILED (1 packet, 0 checks passed, 1 failed)"), "{}", said.out);
     assert!(said.err.contains("packet 1 on port 1 differs at byte 22"), "{}", said.err);
     assert!(said.err.contains("ttl.stf:4:1"), "{}", said.err);
     assert!(
@@ -129,7 +129,7 @@ fn packets_too_many_and_too_few_are_told() {
     assert_eq!(said.code, 1);
     assert!(said.err.contains("packet 1 on port 2 did not come"), "{}", said.err);
     assert!(said.err.contains("packet 2 on port 1 was not expected"), "{}", said.err);
-    assert!(said.out.contains("1 checks passed, 2 failed"), "{}", said.out);
+    assert!(said.out.contains("1 check passed, 2 failed"), "{}", said.out);
     // Without entries everything is dropped, so `no_packet` holds and ports that are not named do not matter.
     let test = folder.file("none.stf", &format!("packet 0 {IN}\nno_packet\n"));
     assert_eq!(millrace(&["stf", "programs/router.p4", &test]).code, 0);
@@ -138,12 +138,14 @@ fn packets_too_many_and_too_few_are_told() {
 #[test]
 fn a_test_that_expects_nothing_passes_and_says_so() {
     let folder = Folder::new("stf-empty");
-    for (text, packets) in [("", 0), ("# nothing yet\n\n", 0), ("packet 0 00\n", 1)] {
+    for (text, packets) in
+        [("", "0 packets"), ("# nothing yet\n\n", "0 packets"), ("packet 0 00\n", "1 packet")]
+    {
         let test = folder.file("empty.stf", text);
         let said = millrace(&["stf", "programs/router.p4", &test]);
         assert_eq!(said.code, 0, "{}", said.err);
         assert!(
-            said.out.ends_with(&format!("empty.stf: ok ({packets} packets, 0 checks: it expects nothing)\n")),
+            said.out.ends_with(&format!("empty.stf: ok ({packets}, 0 checks: it expects nothing)\n")),
             "{}",
             said.out
         );

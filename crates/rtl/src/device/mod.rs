@@ -48,7 +48,7 @@ pub use report::DeviceReport;
 pub use crate::groups::{GROUPS, NODES, SESSIONS};
 use crate::hardware::Options;
 use crate::map::Bus;
-use crate::report::{SHORTEST_ON_LINK, line_rate};
+use crate::report::{SHORTEST_ON_LINK, counted, line_rate};
 use millrace_netlist::blocks::{gmii_receive, gmii_transmit, xgmii_receive, xgmii_transmit};
 use millrace_netlist::{Design, ModuleId};
 
@@ -246,11 +246,13 @@ impl DeviceOptions {
         distinct.sort_unstable();
         distinct.dedup();
         let numbers = self.numbers.len();
-        if numbers > 0 && (numbers != self.ports as usize || distinct.len() != numbers) {
-            return Err(format!(
-                "{numbers} numbers of ports for {} ports: each has one of its own",
-                self.ports
-            ));
+        if distinct.len() != numbers {
+            let text: Vec<String> = self.numbers.iter().map(u32::to_string).collect();
+            return Err(format!("ports with the numbers {}: each has another one", text.join(":")));
+        }
+        if numbers > 0 && numbers != self.ports as usize {
+            let (numbers, ports) = (counted(numbers, "number"), counted(self.ports, "port"));
+            return Err(format!("{numbers} for {ports}: each port has one"));
         }
         within("a number of queues", self.queues, MAX_QUEUES)?;
         power("a width of beats", self.width, 64, 512)?;
