@@ -35,12 +35,12 @@ pub use reference::reference;
 use std::path::Path;
 
 impl DeviceFile {
-    /// Reads the text of a file. `name` is what problems call the file.
+    /// Reads the text of a file of up to [`MAX_SHOWN`] bytes. `name` is what problems call the file.
     ///
     /// # Errors
     /// Everything that is wrong.
     pub fn parse(name: &str, text: &str) -> Result<DeviceFile, Problems> {
-        read(name, text, (None, MAX_FILE))
+        read(name, text, None, (MAX_SHOWN, "MAX_SHOWN"))
     }
 
     /// As [`DeviceFile::parse`], and looks whether files and folders that are named are there, and whether those of a tenant
@@ -50,7 +50,7 @@ impl DeviceFile {
     /// # Errors
     /// Everything that is wrong.
     pub fn parse_with_files(name: &str, text: &str, folder: &Path) -> Result<DeviceFile, Problems> {
-        read(name, text, (Some(folder), MAX_FILE))
+        read(name, text, Some(folder), (MAX_SHOWN, "MAX_SHOWN"))
     }
 
     /// As [`DeviceFile::parse_with_files`] with a folder and else as [`DeviceFile::parse`], of a text of up to [`MAX_WHOLE`] bytes: that of a
@@ -59,7 +59,7 @@ impl DeviceFile {
     /// # Errors
     /// Everything that is wrong.
     pub fn parse_whole(name: &str, text: &str, folder: Option<&Path>) -> Result<DeviceFile, Problems> {
-        read(name, text, (folder, MAX_WHOLE))
+        read(name, text, folder, (MAX_WHOLE, "MAX_WHOLE"))
     }
 
     /// The same, if what was changed of it keeps all rules of a file.
@@ -67,12 +67,12 @@ impl DeviceFile {
     /// # Errors
     /// Everything that is wrong.
     pub fn checked(&self) -> Result<DeviceFile, Problems> {
-        read("the device", &self.to_toml(), (None, usize::MAX))
+        read("the device", &self.to_toml(), None, (usize::MAX, "none"))
     }
 }
 
-fn read(name: &str, text: &str, (folder, most): (Option<&Path>, usize)) -> Result<DeviceFile, Problems> {
-    millrace_toml_sections::read_document(name, text, most, |document, findings| {
+fn read(name: &str, text: &str, folder: Option<&Path>, limit: (usize, &str)) -> Result<DeviceFile, Problems> {
+    millrace_toml_sections::read_document(name, text, limit, |document, findings| {
         let mut draft = parse::draft(document, findings);
         check::check(&mut draft, findings);
         if let Some(folder) = folder {

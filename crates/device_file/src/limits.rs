@@ -2,10 +2,14 @@
 
 pub use millrace_toml_sections::{MAX_LIST, MAX_NAME, MAX_PROBLEMS, MAX_RECOVERY, MAX_TEXT, WHOLE};
 
-/// Longest file, in bytes.
+/// Longest text that is added to a device that runs, in bytes.
 pub const MAX_FILE: usize = 2 << 20;
 
-/// Longest text of a device as it runs, with what is to be added to it, in bytes: it has all defaults and whole paths.
+/// Longest file of a whole device, in bytes. One as it runs has all defaults and whole paths, which makes its text up to two and a half times as
+/// long.
+pub const MAX_SHOWN: usize = 5 << 20;
+
+/// Longest text of a device as it runs, with what is to be added to it, in bytes.
 pub const MAX_WHOLE: usize = 4 * MAX_FILE;
 
 /// Longest path of a socket, in bytes: what the system's address of one has room for.

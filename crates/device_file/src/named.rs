@@ -33,7 +33,7 @@ impl Named {
 /// The files that switches, tenants and the classify program of a text name, each time that they do. Mistakes in the text are for
 /// [`crate::DeviceFile::parse`] to tell: what cannot be read names nothing.
 pub fn named(text: &str) -> Vec<Named> {
-    if text.len() > crate::MAX_FILE {
+    if text.len() > crate::MAX_SHOWN {
         return Vec::new();
     }
     let Ok(document) = DeTable::parse(text) else { return Vec::new() };

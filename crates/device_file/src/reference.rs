@@ -11,7 +11,7 @@ pub fn reference() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MAX_FILE;
+    use crate::{MAX_FILE, MAX_SHOWN};
 
     /// UPDATE_EXPECT=1 writes it into the page.
     #[test]
@@ -20,7 +20,9 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/chassis.md");
         let page = std::fs::read_to_string(path).expect("the page");
         let (before, _) = page.split_once(START).expect("the start of the reference");
-        let file = format!("A file has at most {MAX_FILE} bytes (`MAX_FILE`).");
+        let file = format!(
+            "A file has at most {MAX_SHOWN} bytes (`MAX_SHOWN`), one that `load` adds {MAX_FILE} (`MAX_FILE`)"
+        );
         assert!(before.contains(&file), "{file}");
         let wanted = format!("{before}{START}\n{}", reference().trim_end()) + "\n";
         expect_test::expect_file![path].assert_eq(&wanted);

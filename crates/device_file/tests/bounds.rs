@@ -1,7 +1,7 @@
 //! What a file can cost: a text of the largest size is read in bounded time and memory, however it is made, and what is told of
 //! it is bounded too.
 
-use millrace_device_file::{DeviceFile, Kind, MAX_FILE, MAX_PROBLEMS};
+use millrace_device_file::{DeviceFile, Kind, MAX_PROBLEMS, MAX_SHOWN};
 use std::fs;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn filled(piece: impl Fn(usize) -> String) -> String {
     let mut text = String::new();
     for number in 0.. {
         let piece = piece(number);
-        if text.len() + piece.len() > MAX_FILE {
+        if text.len() + piece.len() > MAX_SHOWN {
             break;
         }
         text.push_str(&piece);
@@ -47,9 +47,9 @@ fn a_large_text_costs_bounded_time_and_memory() {
         ("dotted keys", filled(|number| format!("{}k{number}=1\n", "a.".repeat(70)))),
         ("open lists", filled(|_| "[".into())),
         ("nested lists", filled(|_| format!("{}{}\n", "a=[".repeat(60), "]".repeat(60)))),
-        ("one long key", "k".repeat(MAX_FILE)),
-        ("one long text", format!("[device]\nname = \"{}\"", "n".repeat(MAX_FILE - 20))),
-        ("a long list", format!("[device]\nprocessors = [{}]", "1,".repeat(MAX_FILE / 2 - 20))),
+        ("one long key", "k".repeat(MAX_SHOWN)),
+        ("one long text", format!("[device]\nname = \"{}\"", "n".repeat(MAX_SHOWN - 20))),
+        ("a long list", format!("[device]\nprocessors = [{}]", "1,".repeat(MAX_SHOWN / 2 - 20))),
         ("inline tables", filled(|number| format!("t{number}={{a={{b=1}}}}\n"))),
         ("one claim", header.to_owned() + &filled(|number| port(number, ""))[header.len()..]),
         (
@@ -87,11 +87,11 @@ fn a_large_text_costs_bounded_time_and_memory() {
 
 #[test]
 fn a_text_that_is_too_large_is_not_read() {
-    let problems = DeviceFile::parse("a.toml", &"#".repeat(MAX_FILE + 1)).expect_err("too large");
+    let problems = DeviceFile::parse("a.toml", &"#".repeat(MAX_SHOWN + 1)).expect_err("too large");
     assert_eq!(problems.problems.len(), 1);
     assert_eq!(problems.problems[0].kind, Kind::Limit);
-    assert!(problems.problems[0].message.contains("MAX_FILE"));
-    assert!(DeviceFile::parse("a.toml", &"#".repeat(MAX_FILE)).is_ok());
+    assert!(problems.problems[0].message.contains("MAX_SHOWN"));
+    assert!(DeviceFile::parse("a.toml", &"#".repeat(MAX_SHOWN)).is_ok());
 }
 
 #[test]

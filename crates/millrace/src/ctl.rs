@@ -17,7 +17,7 @@ use arguments::{end, millionths};
 use clap::{Args, Subcommand, ValueEnum};
 use millrace_access::{MAX_TOKEN_FILE, read_secret};
 use millrace_ctl_api::{Answer, Client, ClientError, MAX_REQUEST, Probation, Refused, Request};
-use millrace_device_file::{MAX_FILE, MAX_WAITING, toml_string};
+use millrace_device_file::{MAX_FILE, MAX_SHOWN, MAX_WAITING, toml_string};
 use millrace_listen::{Address, P4RUNTIME, is_local};
 use millrace_p4runtime_api::client::endpoint;
 use millrace_printable::printable_line;
@@ -301,6 +301,14 @@ pub(crate) fn ctl(command: &CtlCommand, findings: &mut Findings) -> Result<(), F
     let request = request(&command.what, command.grpc.is_some(), findings)?;
     let mut client = command.connect()?;
     let answer = client.ask(&request).map_err(|error| refused(named(error, &command.what), json))?;
+    if let (What::Show, Answer::Text(text)) = (&command.what, &answer)
+        && text.len() > MAX_SHOWN
+    {
+        tell_line(format_args!(
+            "warning: the text has {} bytes, and a file at most {MAX_SHOWN} (MAX_SHOWN): it cannot be applied again",
+            text.len()
+        ));
+    }
     match &command.what {
         What::Snapshot { output: Some(path), .. } => written(path, &answer, json),
         _ if json => tell_json(&answer),
@@ -324,8 +332,8 @@ pub(crate) fn ctl(command: &CtlCommand, findings: &mut Findings) -> Result<(), F
 /// What a device is asked for. One that is remote gets the contents of files, not their names.
 fn request(what: &What, is_remote: bool, findings: &mut Findings) -> Result<Request, Failure> {
     let of = |SwitchArg { switch }: &SwitchArg| switch.clone();
-    let mut named = |file: &Path| {
-        let text = text(file, MAX_FILE as u64)?;
+    let mut named = |file: &Path, most: usize| {
+        let text = text(file, most as u64)?;
         Ok::<_, Failure>(match is_remote {
             true => (sent::files(file, &text, findings)?, text, String::new()),
             false => (BTreeMap::new(), text, folder(file)?),
@@ -337,11 +345,11 @@ fn request(what: &What, is_remote: bool, findings: &mut Findings) -> Result<Requ
         What::Graph { .. } => Request::Graph,
         What::Show => Request::Show,
         What::Apply { file, dry_run } => {
-            let (files, text, folder) = named(file)?;
+            let (files, text, folder) = named(file, MAX_SHOWN)?;
             Request::Apply { text, folder, files, dry_run: *dry_run }
         }
         What::Load { file } => {
-            let (files, text, folder) = named(file)?;
+            let (files, text, folder) = named(file, MAX_FILE)?;
             Request::Load { text, folder, files }
         }
         What::Remove(switch) => Request::Remove { switch: of(switch) },

@@ -29,7 +29,7 @@ impl Network {
         text: &str,
         reports: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Network, Problems> {
-        read_document(name, text, MAX_FILE, |document, findings| {
+        read_document(name, text, (MAX_FILE, "MAX_FILE"), |document, findings| {
             let draft = parse::draft(document, reports, findings);
             check::check(draft, true, findings)
         })
@@ -44,7 +44,7 @@ impl Network {
         text: &str,
         reports: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Network, Problems> {
-        read_document(name, text, MAX_FILE, |document, findings| {
+        read_document(name, text, (MAX_FILE, "MAX_FILE"), |document, findings| {
             let draft = parse::draft(document, reports, findings);
             check::check(draft, false, findings)
         })

@@ -4,7 +4,7 @@ use crate::limits::MAX_RECOVERY;
 use crate::problem::{Finding, Findings, Kind, Problems};
 use toml::de::DeTable;
 
-/// Reads a text of at most so many bytes, which `name` is what problems call. `read` makes something of the document and tells what is
+/// Reads a text of at most so many bytes, a limit with a name, which `name` is what problems call. `read` makes something of the document and tells what is
 /// wrong with it; it may make nothing if something is.
 ///
 /// # Errors
@@ -12,12 +12,12 @@ use toml::de::DeTable;
 pub fn read_document<T>(
     name: &str,
     text: &str,
-    max_file: usize,
+    (most, limit): (usize, &str),
     read: impl for<'t> FnOnce(&'t DeTable<'t>, &mut Findings) -> Option<T>,
 ) -> Result<T, Problems> {
     let mut findings = Findings::default();
-    if text.len() > max_file {
-        let message = format!("the file has {} bytes: at most {max_file} (MAX_FILE)", text.len());
+    if text.len() > most {
+        let message = format!("the file has {} bytes: at most {most} ({limit})", text.len());
         findings.push(Finding::new(Kind::Limit, 0..0, message));
         return findings.problems(name, "").map_or_else(|| unreachable!("a finding was made"), Err);
     }

@@ -12,7 +12,7 @@ use millrace_access::{Refusal, Resource, Right};
 use millrace_ctl_api::{Answer, Changed, Probation, Problem, RefusalKind, Refused, Request};
 use millrace_dataplane::Keep;
 use millrace_device_file::{DeviceFile, End, Kept, Kind, Problems, State, Switch as Model, changes};
-use millrace_device_file::{MAX_FILE, MAX_WHOLE};
+use millrace_device_file::{MAX_FILE, MAX_SHOWN, MAX_WHOLE};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -80,13 +80,13 @@ impl Device {
         match request {
             Request::Apply { text, folder, files, dry_run } => {
                 self.may(client, Right::LifeCycle, Resource::Chassis)?;
-                check_length(text)?;
+                check_length(text, MAX_SHOWN, "MAX_SHOWN")?;
                 let _alone = self.edit_alone();
                 self.apply_text(client, text, (folder, files), (Foreign::Go, *dry_run))
             }
             Request::Load { text, folder, files } => {
                 self.may(client, Right::LifeCycle, Resource::Chassis)?;
-                check_length(text)?;
+                check_length(text, MAX_FILE, "MAX_FILE")?;
                 let _alone = self.edit_alone();
                 // What is added comes first, so that the lines of mistakes are its own.
                 let whole = format!("{text}\n{}", self.file().to_toml());
@@ -319,14 +319,12 @@ fn no(refusal: Refusal, hidden: No) -> No {
 }
 
 /// Whether a file that is sent is no longer than one may be.
-fn check_length(text: &str) -> Result<(), No> {
-    match text.len() {
-        0..=MAX_FILE => Ok(()),
-        length => {
-            let reason = format!("the file has {length} bytes: at most {MAX_FILE} (MAX_FILE)");
-            Err(Failure::Limit(reason).into())
-        }
+fn check_length(text: &str, most: usize, limit: &str) -> Result<(), No> {
+    if text.len() <= most {
+        return Ok(());
     }
+    let reason = format!("the file has {} bytes: at most {most} ({limit})", text.len());
+    Err(Failure::Limit(reason).into())
 }
 
 fn read(text: &str, folder: &str) -> Result<DeviceFile, No> {

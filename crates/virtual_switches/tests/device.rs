@@ -4,8 +4,9 @@ mod lab;
 
 use lab::{Folder, Lab, file, frame, numbers, switch, wait_for};
 use millrace_ctl_api::{Answer, GraphStatus, LinkStatus, Probation, RefusalKind, Request};
-use millrace_device_file::MAX_FILE;
+use millrace_device_file::{DeviceFile, MAX_FILE, MAX_SHOWN};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 const CROSS: &str = "entries = [\"cross.txt\"]";
@@ -134,6 +135,14 @@ fn a_device_is_changed_whose_own_text_is_longer_than_a_file() {
     lab.passes(30);
     let long = lab.refused(&load("#".repeat(MAX_FILE + 1)));
     assert!(long.kind == RefusalKind::Limit && long.message.contains("MAX_FILE"), "{}", long.message);
+    // What it shows is a file again.
+    let Answer::Text(shown) = lab.ask(&Request::Show) else { panic!() };
+    assert_eq!(lab.change(&lab.apply(&shown)).done, [""; 0]);
+    lab.passes(30);
+    let read = DeviceFile::parse_with_files("shown", &shown, Path::new(&lab.folder.text()));
+    assert_eq!(read.unwrap_or_else(|why| panic!("{}", why.render(false))), lab.device.file());
+    let long = lab.refused(&lab.apply(&"#".repeat(MAX_SHOWN + 1)));
+    assert!(long.kind == RefusalKind::Limit && long.message.contains("MAX_SHOWN"), "{}", long.message);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `millrace ctl`: what a device is asked for, and what of its answer is said. The device here answers what a test has it answer.
 
 use crate::common::{Folder, Said, millrace, millrace_with_input, root};
+use millrace_device_file::{MAX_FILE, MAX_SHOWN};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -270,6 +271,23 @@ fn a_device_cannot_control_the_terminal() {
 }
 
 #[test]
+fn a_text_that_is_too_long_to_be_applied_is_shown_with_a_warning() {
+    for (length, is_too_long) in [(MAX_SHOWN, false), (MAX_SHOWN + 1, true)] {
+        let text = "#".repeat(length);
+        let device = Device::new("shown", &format!("{{\"text\":\"{text}\"}}"));
+        let socket = device.folder.path("socket");
+        let said = millrace(&["ctl", "show", "--socket", &socket]);
+        assert!(said.code == 0 && said.out == text, "{}", said.err);
+        let warning = format!("{length} bytes, and a file at most {MAX_SHOWN} (MAX_SHOWN)");
+        assert_eq!(said.err.contains(&warning), is_too_long, "{}", said.err);
+        let file = device.folder.file("shown.toml", &said.out);
+        let said = millrace(&["ctl", "apply", &file, "--socket", "/nowhere"]);
+        assert_eq!((said.code, said.err.contains("the limit of")), (1, is_too_long), "{}", said.err);
+        device.told();
+    }
+}
+
+#[test]
 fn the_token_of_a_tenant_comes_from_its_file() {
     let device = Device::new("token", DONE);
     let file = device.folder.secret("token", "0123456789abcdef\n");
@@ -332,11 +350,13 @@ fn files_that_cannot_be_sent_are_told() {
     let folder = Folder::new("ctl-wrong-files");
     let binary = folder.path("binary");
     std::fs::write(&binary, b"ab\xff").unwrap();
-    let long = folder.file("long", &"#".repeat((2 << 20) + 1));
+    let [part, whole] = [("part", MAX_FILE), ("whole", MAX_SHOWN)]
+        .map(|(name, most)| folder.file(name, &"#".repeat(most + 1)));
     for (args, message) in [
         (["apply", "no-such.toml", ""], "no-such.toml"),
         (["load", &binary, ""], "it is no text: the byte at 2 is not UTF-8"),
-        (["apply", &long, ""], "2097152"),
+        (["load", &part, ""], "2097152"),
+        (["apply", &whole, ""], "5242880"),
         (["restore", "l2", "no-such-snapshot"], "no-such-snapshot"),
     ] {
         let args: Vec<&str> = args.into_iter().filter(|arg| !arg.is_empty()).collect();

@@ -14,7 +14,7 @@ impl NodeFile {
     /// # Errors
     /// Everything that is wrong.
     pub fn parse(name: &str, text: &str) -> Result<NodeFile, Problems> {
-        read_document(name, text, MAX_FILE, |document, findings| {
+        read_document(name, text, (MAX_FILE, "MAX_FILE"), |document, findings| {
             let draft = parse::draft(document, findings);
             check::check(draft, findings)
         })
