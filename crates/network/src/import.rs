@@ -10,6 +10,7 @@ mod net2plan;
 mod saihu;
 mod traffic;
 mod wopanets;
+mod xml;
 
 use crate::limits::{MAX_FILE, MAX_NAME};
 use crate::model::{Bags, EndSystem, Network};
@@ -120,6 +121,8 @@ fn settle(mut network: Network, notes: &mut Notes) -> Network {
     });
     for (node, jitter) in jitters.unwrap_or_default() {
         let end_system = &mut network.end_systems[node];
+        // A longer one is of a port that is overloaded, which is refused as that.
+        let jitter = jitter.min(crate::MAX_TIME);
         if jitter > end_system.max_jitter {
             end_system.max_jitter = jitter;
             let shown = quantity::show(jitter, Measure::Time);

@@ -5,7 +5,8 @@ use millrace_network::export::{entries, wopanets};
 use millrace_network::generate::{Size, generate};
 use millrace_network::import::{Format, Source, import};
 use millrace_network::simulate::{Offsets, Setting, simulate};
-use millrace_network::{Network, Side, Topology};
+use millrace_network::{End, Link, Network, Side, Topology};
+use std::collections::BTreeMap;
 
 /// Networks of a test. MILLRACE_NETWORKS says another number, for an evaluation.
 fn networks() -> u64 {
@@ -94,6 +95,40 @@ fn wopanets_keeps_the_bounds() {
         };
         assert_eq!(delays(&topology), delays(&back), "{seed}");
     }
+}
+
+/// Links of one direction are those of their direction again, whether the other one has a link or not.
+#[test]
+fn wopanets_keeps_the_directions_of_links() {
+    let mut compared = 0;
+    for seed in 0..networks().min(100) {
+        let mut network = checked(seed, Size::random(seed));
+        let both: Vec<Link> = network.links.iter().filter(|link| link.network == Side::A).cloned().collect();
+        network.links.retain(|link| link.network != Side::A);
+        let mut next = BTreeMap::<String, u16>::new();
+        for link in both {
+            let [from, to] = link.between.clone();
+            for (between, more) in [([from.clone(), to.clone()], 0), ([to, from], 1)] {
+                let between = between.map(|end| {
+                    let next = next.entry(end.node.clone()).or_default();
+                    *next += 1;
+                    End { node: end.node, port: *next - 1 }
+                });
+                let (rate, service_rate) = (link.rate + more, link.service_rate + more);
+                network.links.push(Link { between, rate, service_rate, one_way: true, ..link.clone() });
+            }
+        }
+        let Ok(network) = network.checked("directed") else { continue };
+        let topology = Topology::new(&network).expect("a topology");
+        let (text, notes) = wopanets(&topology, Side::A);
+        assert!(!notes.iter().any(|note| note.contains("one direction")), "{seed}: {notes:?}");
+        let read = import(Format::Wopanets, &[Source { name: "written.xml", text: &text }]);
+        let read = read.unwrap_or_else(|problems| panic!("{seed}: {}", problems.render(false))).network;
+        let written: Vec<&Link> = network.links.iter().filter(|link| link.network == Side::A).collect();
+        assert_eq!(read.links.iter().collect::<Vec<_>>(), written, "{seed}");
+        compared += 1;
+    }
+    assert!(compared > 10, "{compared}: others have more ports than a node may have");
 }
 
 /// Each virtual link is in the entries of each switch that it passes, once, with the ports that it leaves by.

@@ -2,7 +2,8 @@
 
 use super::decimal;
 use crate::Topology;
-use crate::model::{Network, Policing, Scheduler, Side};
+use crate::model::{Link, Network, Policing, Scheduler, Side, Vl};
+use foldhash::HashSet;
 use std::fmt::Write;
 
 /// Bytes of a frame that are no payload: Ethernet 14, IP 20, UDP 8, sequence number 1, check sum 4.
@@ -104,8 +105,34 @@ fn write(text: &mut String, topology: &Topology<'_>, side: Side) -> std::fmt::Re
 }
 
 fn left_out(network: &Network, side: Side) -> Vec<String> {
+    let one_way = |link: &&Link| link.one_way && link.network == side;
+    let ends = |link: &Link| link.between.each_ref().map(|end| end.node.clone());
+    let led: HashSet<[String; 2]> = network.links.iter().filter(one_way).map(ends).collect();
+    let is_alone = |[from, to]: &[String; 2]| !led.contains(&[to.clone(), from.clone()]);
+    let on_side = |vl: &&Vl| vl.routes.iter().any(|route| route.network == side);
     let checks = [
-        (network.links.iter().any(|link| link.one_way), "links of one direction: written as links of both"),
+        (
+            led.iter().any(is_alone),
+            "links of one direction, where no link has the other one: written as links of both",
+        ),
+        (
+            network.vls.iter().filter(on_side).enumerate().any(|(place, vl)| usize::from(vl.id) != place),
+            "ids of virtual links: who reads it counts them from 0",
+        ),
+        (
+            network.end_systems.iter().enumerate().any(|(place, end)| usize::from(end.id) != place + 1),
+            "ids of end systems",
+        ),
+        (
+            network.end_systems.iter().any(|end| end.least_latency > 0)
+                || network.switches.iter().any(|switch| switch.least_latency > 0),
+            "least latencies",
+        ),
+        (network.vls.iter().any(|vl| vl.skew_max != 5_000_000), "largest skews other than 5 ms"),
+        (
+            network.switches.iter().any(|switch| switch.end_system.is_some()),
+            "which end system is a switch's own",
+        ),
         (
             network.end_systems.iter().any(|end| end.receive_latency > 0),
             "latency of end systems that receive",

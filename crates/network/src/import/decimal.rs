@@ -2,11 +2,15 @@
 
 use std::ops::Range;
 
-/// A decimal: `digits` times ten to the `exponent`.
+/// Most digits of a number that are kept.
+const MAX_DIGITS: usize = 25;
+
+/// A decimal: `digits` times ten to the `exponent`, and a little more if digits below these were cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Decimal {
     digits: u128,
-    exponent: i32,
+    exponent: i64,
+    is_more: bool,
 }
 
 /// A unit that stands after a number, with how many of our units it is, as a fraction.
@@ -56,31 +60,34 @@ impl Decimal {
         if !is_digits(whole) || !is_digits(part) || whole.len() + part.len() == 0 {
             return None;
         }
-        // Zeros at the end say nothing; more than 25 digits are cut where they are far below any unit.
-        let part = part.trim_end_matches('0');
-        let part = &part[..part.len().min(25usize.saturating_sub(whole.len()))];
         let digits = format!("{whole}{part}");
+        // Zeros in front say nothing. Digits beyond the most are far below those that are kept.
         let digits = digits.trim_start_matches('0');
-        if digits.len() > 25 || exponent.abs() > 25 {
-            return None;
-        }
-        let digits = if digits.is_empty() { 0 } else { digits.parse().ok()? };
-        Some(Decimal { digits, exponent: exponent - part.len() as i32 })
+        let (kept, cut) = digits.split_at(digits.len().min(MAX_DIGITS));
+        Some(Decimal {
+            digits: if kept.is_empty() { 0 } else { kept.parse().ok()? },
+            exponent: i64::from(exponent) + cut.len() as i64 - part.len() as i64,
+            is_more: cut.bytes().any(|digit| digit != b'0'),
+        })
     }
 
     /// How many of our units so many of another one are.
     pub(super) fn in_units(self, (times, per): (u64, u64), round: Round) -> Option<u64> {
-        let mut above = self.digits.checked_mul(u128::from(times))?;
+        let digits = self.digits + u128::from(self.is_more && round == Round::Up);
+        if digits == 0 {
+            return Some(0);
+        }
+        let mut above = digits.checked_mul(u128::from(times))?;
         let mut below = u128::from(per);
-        match u32::try_from(self.exponent) {
-            Ok(exponent) => above = above.checked_mul(10u128.checked_pow(exponent)?)?,
-            Err(_) => {
-                match 10u128.checked_pow(self.exponent.unsigned_abs()).and_then(|ten| below.checked_mul(ten))
-                {
-                    Some(product) => below = product,
-                    // It is less than one of any unit.
-                    None => return Some(u64::from(above > 0 && round == Round::Up)),
-                }
+        let power =
+            u32::try_from(self.exponent.unsigned_abs()).ok().and_then(|power| 10u128.checked_pow(power));
+        if self.exponent >= 0 {
+            above = above.checked_mul(power?)?;
+        } else {
+            match power.and_then(|power| below.checked_mul(power)) {
+                Some(product) => below = product,
+                // It is less than one of any unit.
+                None => return Some(u64::from(round == Round::Up)),
             }
         }
         let whole = match round {
@@ -135,6 +142,23 @@ mod tests {
         assert_eq!(amount("50b", LENGTHS, "B", Round::Up), Ok(50));
         assert_eq!(amount("2 kB", LENGTHS, "B", Round::Up), Ok(16_000));
         assert_eq!(amount("10MBPS", RATES, "bps", Round::Up), Ok(10_000_000));
+    }
+
+    #[test]
+    fn neither_zeros_in_front_nor_digits_at_the_end_change_what_a_number_is() {
+        let zeros = "0".repeat(30);
+        assert_eq!(amount(&format!("{zeros}2.5"), TIMES, "ms", Round::Up), Ok(2_500_000));
+        assert_eq!(amount(&format!("0.{zeros}25e31"), TIMES, "ms", Round::Up), Ok(2_500_000));
+        assert_eq!(amount(&format!("25{zeros}e-31"), TIMES, "ms", Round::Up), Ok(2_500_000));
+        // What is cut off counts where a number is rounded up: 0.1 as a computer with binary numbers prints it.
+        let tenth = "0.1000000000000000055511151231257827";
+        assert_eq!(amount(tenth, TIMES, "ms", Round::Up), Ok(100_001));
+        assert_eq!(amount(tenth, TIMES, "ms", Round::Down), Ok(100_000));
+        // As much or as little as an exponent can say.
+        assert_eq!(amount("1e-2147483648", TIMES, "ms", Round::Up), Ok(1));
+        assert_eq!(amount("1.5e-2147483648", TIMES, "ms", Round::Down), Ok(0));
+        assert_eq!(amount("0e2147483647", TIMES, "ms", Round::Up), Ok(0));
+        assert!(amount("1e2147483647", TIMES, "ms", Round::Up).is_err());
     }
 
     #[test]

@@ -75,7 +75,8 @@ impl<'s> Table<'s> {
         for line in text.split(['\r', '\n']) {
             // A byte order mark is no part of the first name.
             let shown = line.trim_start_matches('\u{feff}');
-            if !shown.trim().is_empty() {
+            // Spreadsheets write lines without anything as lines of empty fields.
+            if !shown.trim_matches(|c: char| c == ';' || c.is_whitespace()).is_empty() {
                 lines.push(Line { text: shown, start: start + line.len() - shown.len() });
             }
             start += line.len() + 1;

@@ -6,7 +6,7 @@
 
 use super::decimal::{LENGTHS, RATES, Round, TIMES, Units, amount};
 use super::traffic::{self, Bucket};
-use super::{Notes, Source, label};
+use super::{Notes, Source, label, xml};
 use crate::limits::{MAX_RATE, MAX_VLS, SHORTEST_FRAME};
 use crate::model::*;
 use foldhash::{HashMap, HashSet};
@@ -16,8 +16,6 @@ use std::ops::Range;
 
 /// Most elements of a file.
 const MAX_ELEMENTS: u32 = 4_000_000;
-/// Deepest element.
-const MAX_LEVELS: usize = 32;
 /// Bytes that the wire adds to a frame of Ethernet.
 const WIRE: u64 = 20;
 
@@ -33,8 +31,7 @@ pub(super) fn read(source: Source<'_>, notes: &mut Notes) -> Result<Network, Pro
 }
 
 fn document(text: &str, findings: &mut Findings, notes: &mut Notes) -> Option<Network> {
-    if let Some(at) = too_deep(text) {
-        let message = format!("elements are {MAX_LEVELS} levels deep at most (MAX_LEVELS)");
+    if let Some((at, message)) = xml::too_much(text) {
         findings.push(Finding::new(Kind::Limit, at..at + 1, message));
         return None;
     }
@@ -89,9 +86,14 @@ fn document(text: &str, findings: &mut Findings, notes: &mut Notes) -> Option<Ne
         });
         nodes.insert(name, served);
     }
+    let ends =
+        elements(root, "link").filter_map(|link| Some((link.attribute("from")?, link.attribute("to")?)));
+    let ends = ends.collect();
+    let mut links = Links { nodes, ends, made: Vec::new(), places: HashMap::default() };
     for element in elements(root, "link") {
-        reader.link(element, &whole, &nodes, &mut network.links);
+        reader.link(element, &whole, &mut links);
     }
+    network.links = links.made;
     reader.ports(&mut network.links);
     for element in elements(root, "flow") {
         let id = network.vls.len();
@@ -109,52 +111,6 @@ fn document(text: &str, findings: &mut Findings, notes: &mut Notes) -> Option<Ne
         reader.findings.push(Finding::new(Kind::Missing, tag(root), "there is no flow"));
     }
     (reader.findings.count() == 0).then_some(network)
-}
-
-/// Where elements are too deep. A look at the text before it is parsed, since that goes as deep as the text does.
-fn too_deep(text: &str) -> Option<usize> {
-    let (mut depth, bytes) = (0usize, text.as_bytes());
-    let mut at = 0;
-    while let Some(start) = bytes[at..].iter().position(|byte| *byte == b'<').map(|start| at + start) {
-        let skip = |end: &str| {
-            text.get(start..).and_then(|rest| rest.find(end)).map(|found| start + found + end.len())
-        };
-        let end = match bytes.get(start + 1) {
-            Some(b'!') if bytes[start..].starts_with(b"<!--") => skip("-->"),
-            Some(b'!') if bytes[start..].starts_with(b"<![CDATA[") => skip("]]>"),
-            Some(b'?') => skip("?>"),
-            Some(b'/') => {
-                depth = depth.saturating_sub(1);
-                skip(">")
-            }
-            _ => {
-                // A `>` may be in the value of an attribute.
-                let mut quote = None;
-                let end = bytes[start..].iter().position(|byte| match (quote, byte) {
-                    (None, b'"' | b'\'') => {
-                        quote = Some(*byte);
-                        false
-                    }
-                    (Some(open), byte) if open == *byte => {
-                        quote = None;
-                        false
-                    }
-                    (None, b'>') => true,
-                    _ => false,
-                });
-                let end = end.map(|end| start + end + 1);
-                if end.is_some_and(|end| bytes[end - 2] != b'/') {
-                    depth += 1;
-                }
-                end
-            }
-        };
-        if depth > MAX_LEVELS {
-            return Some(start);
-        }
-        at = end?;
-    }
-    None
 }
 
 fn elements<'a, 'i: 'a>(root: Node<'a, 'i>, name: &'static str) -> impl Iterator<Item = Node<'a, 'i>> {
@@ -187,6 +143,33 @@ struct Served {
     capacity: Option<u64>,
 }
 
+/// The links of a file, as they are read.
+struct Links<'a> {
+    nodes: HashMap<String, Served>,
+    /// From where to where the links of the file lead.
+    ends: HashSet<(&'a str, &'a str)>,
+    made: Vec<Link>,
+    /// Where in `made` the links of one direction are, by their ends.
+    places: HashMap<[String; 2], usize>,
+}
+
+impl Links<'_> {
+    /// Adds a link of one direction.
+    fn add(&mut self, link: Link) {
+        let [from, to] = link.between.each_ref().map(|end| end.node.clone());
+        let other = self.places.get(&[to.clone(), from.clone()]);
+        if let Some(other) = other.and_then(|place| self.made.get_mut(*place))
+            && (other.rate, other.service_rate, other.latency, other.propagation)
+                == (link.rate, link.service_rate, link.latency, link.propagation)
+        {
+            other.one_way = false;
+            return;
+        }
+        self.places.insert([from, to], self.made.len());
+        self.made.push(link);
+    }
+}
+
 struct Reader<'r> {
     findings: &'r mut Findings,
     notes: &'r mut Notes,
@@ -202,12 +185,12 @@ fn known(element: Node<'_, '_>) -> Option<&'static str> {
 }
 
 impl Reader<'_> {
-    /// An attribute of an element.
+    /// An attribute of an element; none if it says nothing.
     fn attribute<'a, 'i>(&mut self, element: Node<'a, 'i>, name: &'static str) -> Option<Attribute<'a, 'i>> {
         if let Some(known) = known(element) {
             self.asked.insert((known, name));
         }
-        element.attribute_node(name)
+        element.attribute_node(name).filter(|attribute| !attribute.value().trim().is_empty())
     }
 
     /// Says which elements, and which attributes with a value, nobody has asked for.
@@ -340,15 +323,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a link: one in both directions, or one in each if these are served differently.
-    fn link(
-        &mut self,
-        element: Node<'_, '_>,
-        whole: &Whole,
-        nodes: &HashMap<String, Served>,
-        links: &mut Vec<Link>,
-    ) {
-        let [from, to] = ["from", "to"].map(|key| label(self.text(element, key), self.notes));
+    /// Reads a link: one in both directions, or one in each if these are served differently. If the file has a link of its own for the
+    /// other direction, it is one in its direction; with the other one it is again one in both if these are served alike.
+    fn link(&mut self, element: Node<'_, '_>, whole: &Whole, links: &mut Links<'_>) {
+        let [from, to] = ["from", "to"].map(|key| self.text(element, key));
+        let has_other = links.ends.contains(&(to, from));
+        let [from, to] = [from, to].map(|node| label(node, self.notes));
         let own = self.served(element);
         let propagation = self.amount(element, "propagation-delay", TIMES, "us", Round::Up).unwrap_or(0);
         let mut end = |node: &str, key: &'static str| {
@@ -357,7 +337,7 @@ impl Reader<'_> {
         };
         let between = [end(&from, "fromPort"), end(&to, "toPort")];
         let direction = |node: &str| {
-            let of_node = nodes.get(node).copied().unwrap_or_default();
+            let of_node = links.nodes.get(node).copied().unwrap_or_default();
             let service = own.rate.or(of_node.rate);
             let capacity =
                 own.capacity.or(of_node.capacity).or(whole.rate).or(service).unwrap_or(100_000_000);
@@ -374,13 +354,17 @@ impl Reader<'_> {
             propagation,
             one_way,
         };
+        if has_other {
+            links.add(link(between, forth, true));
+            return;
+        }
         if forth == back {
-            links.push(link(between, forth, false));
+            links.made.push(link(between, forth, false));
             return;
         }
         let unset = |node: &String| End { node: node.clone(), port: u16::MAX };
-        links.push(link([unset(&from), unset(&to)], forth, true));
-        links.push(link([unset(&to), unset(&from)], back, true));
+        links.made.push(link([unset(&from), unset(&to)], forth, true));
+        links.made.push(link([unset(&to), unset(&from)], back, true));
     }
 
     /// Keeps the ports of a file whose numbers are each used once; else chooses them.
