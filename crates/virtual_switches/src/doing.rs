@@ -87,6 +87,13 @@ impl<'p> Preparing<'p> {
                 _ => {}
             }
         }
+        let added = list
+            .iter()
+            .filter_map(|change| if let Change::AddPort(port) = change { Some(port) } else { None });
+        let ports = running.file.ports.len() + added.clone().count();
+        for port in added {
+            made.ports.open_ahead(port, &running.file.ports, ports)?;
+        }
         Ok(made)
     }
 }

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use millrace_backplane::Backplane;
 use millrace_device_file::{DeviceFile, Port};
-use millrace_drivers::{InterfaceSpec, QueuePair};
+use millrace_drivers::{Driver, InterfaceSpec, QueuePair};
 use std::collections::BTreeMap;
 
 /// Ports that are open, and that no device has yet: they may take rights that a device does not keep.
@@ -23,6 +23,23 @@ impl OpenPorts {
     /// A port of that name that somebody else has opened.
     pub fn add(&mut self, name: &str, pairs: Vec<Box<dyn QueuePair>>) {
         self.0.insert(name.to_owned(), pairs);
+    }
+
+    /// Opens an interface that is to be a port, unless that has to wait until a port that is there gives it back.
+    pub(crate) fn open_ahead(&mut self, port: &Port, there: &[Port], ports: usize) -> Result<(), Failure> {
+        let interface = |port: &Port| {
+            let spec: InterfaceSpec = port.device.parse().ok()?;
+            let is_interface = matches!(spec.driver, Driver::Packet | Driver::Tap | Driver::Xdp);
+            is_interface.then(|| spec.args.split(',').next().unwrap_or_default().to_owned())
+        };
+        // Files are another matter: what is written to one goes when it is opened again.
+        let Some(name) = interface(port) else { return Ok(()) };
+        if !self.0.contains_key(&port.name)
+            && !there.iter().any(|there| interface(there).as_ref() == Some(&name))
+        {
+            self.0.insert(port.name.clone(), open(port, ports)?);
+        }
+        Ok(())
     }
 
     /// Takes the queue pairs of a port, which is opened now if it is not open.

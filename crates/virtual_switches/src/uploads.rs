@@ -157,7 +157,7 @@ fn check_port(port: &Port, now: &DeviceFile) -> Result<(), Failure> {
 }
 
 impl Sent<'_> {
-    /// Has the folder hold the contents. Those that are there already stay.
+    /// Has the folder hold the contents. Those that are there already stay, unless they are of another length: such a file was damaged.
     pub(crate) fn keep(&self, now: &DeviceFile) -> Result<(), Failure> {
         let Some(folder) = now.device.uploads.as_deref().map(Path::new) else { return Ok(()) };
         if self.contents.is_empty() {
@@ -165,7 +165,10 @@ impl Sent<'_> {
         }
         let failed = |error: io::Error| Failure::failed(format_args!("{}: {error}", folder.display()));
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-        let there = kept_files(folder).map_err(failed)?;
+        let mut there = kept_files(folder).map_err(failed)?;
+        there.retain(|path, length| {
+            self.contents.get(path).is_none_or(|content| content.len() as u64 == *length)
+        });
         let new = || self.contents.iter().filter(|(path, _)| !there.contains_key(*path));
         let count = there.len() + new().count();
         let bytes = there.values().sum::<u64>() + new().map(|(_, content)| content.len() as u64).sum::<u64>();
@@ -184,7 +187,9 @@ fn write(folder: &Path, path: &Path, content: &str) -> io::Result<()> {
     let unfinished = folder.join(format!("{UNFINISHED}{}", name.to_string_lossy()));
     let _ = fs::remove_file(&unfinished);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
-    let written = file.write_all(content.as_bytes()).and_then(|()| fs::rename(&unfinished, path));
+    // The contents are on the disk before the name that says what they are.
+    let written = file.write_all(content.as_bytes()).and_then(|()| file.sync_all());
+    let written = written.and_then(|()| fs::rename(&unfinished, path));
     written.inspect_err(|_| drop(fs::remove_file(&unfinished)))
 }
 

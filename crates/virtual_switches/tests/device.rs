@@ -116,6 +116,25 @@ fn changes_before_one_that_fails_are_taken_back() {
     assert_eq!(lab.device.file(), before);
 }
 
+/// What is written in a switch that would go and come again stays where an interface is not there: that is found before the first change.
+#[test]
+fn an_interface_that_is_not_there_changes_nothing() {
+    let lab = Lab::new(&two());
+    lab.change(&Request::Stop { switch: "b".into() });
+    let before = lab.device.file();
+    let Answer::Text(now) = lab.ask(&Request::Show) else { panic!() };
+    let other = now.replace("device-id = 10", "device-id = 11");
+    assert_ne!(other, now);
+    let text = format!("{other}[[port]]\nname = \"p2\"\ndevice = \"packet:no-such\"\n");
+    let refused = lab.refused(&lab.apply(&text));
+    assert!(refused.message.contains("no-such"), "{}", refused.message);
+    for word in ["taken back", "started again"] {
+        assert!(!refused.message.contains(word), "{}", refused.message);
+    }
+    assert_eq!(lab.device.file(), before);
+    lab.passes(10);
+}
+
 /// The text of a device that runs has all defaults and whole paths, so it is longer than the file was.
 #[test]
 fn a_device_is_changed_whose_own_text_is_longer_than_a_file() {
