@@ -78,6 +78,11 @@ fn what_is_written_is_read_back() {
     }
 }
 
+fn delays(topology: &Topology<'_>) -> Vec<u64> {
+    let found = bounds(topology).expect("bounds");
+    found.paths.iter().map(|path| path.bound.as_ref().expect("a bound").delay).collect()
+}
+
 /// WoPANets says what matters to delays: a network that is written and read has the same bounds.
 #[test]
 fn wopanets_keeps_the_bounds() {
@@ -89,10 +94,6 @@ fn wopanets_keeps_the_bounds() {
         let read = import(Format::Wopanets, &[source]);
         let read = read.unwrap_or_else(|problems| panic!("{seed}: {}", problems.render(false))).network;
         let back = Topology::new(&read).expect("a topology");
-        let delays = |topology: &Topology<'_>| -> Vec<u64> {
-            let found = bounds(topology).expect("bounds");
-            found.paths.iter().map(|path| path.bound.as_ref().expect("a bound").delay).collect()
-        };
         assert_eq!(delays(&topology), delays(&back), "{seed}");
     }
 }
@@ -129,6 +130,20 @@ fn wopanets_keeps_the_directions_of_links() {
         compared += 1;
     }
     assert!(compared > 10, "{compared}: others have more ports than a node may have");
+}
+
+/// What is read of output ports is written as a network of nodes, and read again with the same bounds: also links faster than a switch
+/// can send, which end systems have.
+#[test]
+fn output_ports_are_written_as_a_network_that_is_read() {
+    let text = include_str!("import/ports.json");
+    let network = import(Format::Saihu, &[Source { name: "ports.json", text }]).expect("a network").network;
+    let topology = Topology::new(&network).expect("a topology");
+    let (text, _) = wopanets(&topology, Side::A);
+    let read = import(Format::Wopanets, &[Source { name: "written.xml", text: &text }]);
+    let read = read.unwrap_or_else(|problems| panic!("{}", problems.render(false))).network;
+    let back = Topology::new(&read).expect("a topology");
+    assert_eq!(delays(&topology), delays(&back));
 }
 
 /// Each virtual link is in the entries of each switch that it passes, once, with the ports that it leaves by.

@@ -7,10 +7,10 @@
 use super::decimal::{LENGTHS, RATES, Round, TIMES, Units, amount};
 use super::traffic::{self, Bucket};
 use super::{Notes, Source, label, xml};
-use crate::limits::{MAX_RATE, MAX_VLS, SHORTEST_FRAME};
+use crate::limits::{MAX_PORT_RATE, MAX_RATE, MAX_VLS, SHORTEST_FRAME};
 use crate::model::*;
 use foldhash::{HashMap, HashSet};
-use millrace_toml_sections::{Finding, Findings, Kind, Problems, quoted};
+use millrace_toml_sections::{Finding, Findings, Kind, Measure, Problems, quantity, quoted};
 use roxmltree::{Attribute, Document, Node, ParsingOptions};
 use std::ops::Range;
 
@@ -138,6 +138,7 @@ struct Whole {
 /// How the output ports of a node serve.
 #[derive(Clone, Copy, Default)]
 struct Served {
+    is_switch: bool,
     latency: Option<u64>,
     rate: Option<u64>,
     capacity: Option<u64>,
@@ -295,6 +296,7 @@ impl Reader<'_> {
         let latency = self.amount(element, "service-latency", TIMES, "ms", Round::Up);
         let latency = latency.or_else(|| self.amount(element, "tech-latency", TIMES, "us", Round::Up));
         Served {
+            is_switch: element.has_tag_name("switch"),
             latency,
             rate: self.amount(element, "service-rate", RATES, "bps", Round::Down),
             capacity: self.amount(element, "transmission-capacity", RATES, "bps", Round::Down),
@@ -336,12 +338,18 @@ impl Reader<'_> {
             End { node: node.to_owned(), port: port.unwrap_or(u16::MAX) }
         };
         let between = [end(&from, "fromPort"), end(&to, "toPort")];
-        let direction = |node: &str| {
+        let mut direction = |node: &str| {
             let of_node = links.nodes.get(node).copied().unwrap_or_default();
             let service = own.rate.or(of_node.rate);
             let capacity =
                 own.capacity.or(of_node.capacity).or(whole.rate).or(service).unwrap_or(100_000_000);
-            let capacity = capacity.clamp(1, MAX_RATE);
+            let most = if of_node.is_switch { MAX_PORT_RATE } else { MAX_RATE };
+            if capacity > most {
+                let most = quantity::show(most, Measure::Rate);
+                let note = "rates over those of our ports: read as the largest that may be";
+                self.notes.add(note, &format!("{most} of {}", quoted(node)));
+            }
+            let capacity = capacity.clamp(1, most);
             (capacity, service.unwrap_or(capacity).clamp(1, capacity))
         };
         let (forth, back) = (direction(&from), direction(&to));
