@@ -5,8 +5,9 @@
 //! linear with upward steps, so α is. A [`Sweep`] gives its segments from left to right, as many as are asked for; nothing is stored,
 //! for a staircase has no end.
 //!
-//! Each segment is an upper bound of α wherever it applies. Where two lines cross between two picoseconds, the segment goes on with the
-//! larger one to the next picosecond, which keeps that.
+//! Each segment is an upper bound of α wherever it applies. Where two lines cross between two picoseconds, one of the two goes on in place
+//! of the smaller one, which keeps that: of the token buckets of a flow the steeper one up to the next picosecond, of a group and its link
+//! the flatter one from the picosecond before. For a fast link brings bits in a picosecond, and all of them would stay in the bound.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -335,12 +336,13 @@ impl Sweep {
         it.version += 1;
         let mut end = None;
         if let Some(link) = it.link {
-            let apart = it.own.at(now) - link.at(now);
-            let closing = link.rate - it.own.rate;
-            it.by_link = apart > 0 || (apart == 0 && closing < 0);
-            let (apart, closing) = if it.by_link { (apart, closing) } else { (-apart, -closing) };
-            if closing > 0 {
-                end = Some((now + units::div_up(apart, closing), it.version));
+            let (ahead, closing) = (it.own.at(now) - link.at(now), link.rate - it.own.rate);
+            // The steeper line as long as it is the lower one for a picosecond at least, then the flatter one.
+            let steeper_is_lower =
+                if closing > 0 { ahead >= closing } else { closing < 0 && ahead <= closing };
+            it.by_link = if closing == 0 { ahead > 0 } else { (closing > 0) == steeper_is_lower };
+            if steeper_is_lower {
+                end = Some((now + ahead / closing, it.version));
             }
         }
         let active = it.active();

@@ -142,6 +142,19 @@ fn frames_of_one_link_come_one_after_the_other() {
 }
 
 #[test]
+fn a_fast_link_brings_no_bits_that_nobody_sends() {
+    // Port 0 sends 7 bits in a picosecond, so two frames are complete between two picoseconds: 1142 and 6/7 after the first. What has come then are
+    // two frames, 1600 us of work of port 1 with 10 Mbit/s, and not one bit more, which would take 100 ns.
+    let flows = || ["a", "b"].map(|name| flow(name, periodic(ONE, us(4000), us(0)), 0, &[&[0, 1]])).to_vec();
+    let servers = vec![Server::port("p0", 7_000_000_000_000), Server::port("p1", 10_000_000)];
+    let network = Network::new(servers, flows(), Transfer::Frames).unwrap();
+    let apart = total_flow(&network, TotalFlow { grouping: false, ..TotalFlow::BEST });
+    let together = total_flow(&network, TotalFlow::BEST);
+    assert!(delay(&network, &together, 0) <= delay(&network, &apart, 0));
+    assert!(delay(&network, &together, 0) < us(1600) + Time::from_ps(10_000));
+}
+
+#[test]
 fn a_switch_that_takes_time_delays_and_one_whose_time_varies_gathers() {
     // 5 us on the link, 10 to 60 us in the switch before port 1. The flow has a frame each 100 us, 80 us long: in port 0 it waits for nothing,
     // so its frames come exactly 100 us apart (jitter 80 − 80 = 0). They can be 50 us closer in the queue of port 1, but 50 < 100: one at once,
