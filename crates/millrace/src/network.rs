@@ -12,7 +12,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use millrace_network::export::{entries, mininet, wopanets};
 use millrace_network::import::{Format, Source, import};
 use millrace_network::load::Percent;
-use millrace_network::{MAX_REPORT, Network, Problems, Side, Topology};
+use millrace_network::{MAX_REPORT, Network, Problems, Side, Topology, Vl};
 use millrace_syntax::read_text;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -333,6 +333,13 @@ fn write_other(args: &ExportArgs, is_json: bool) -> Result<(), Failure> {
         None | Some(OneOf::A) => Side::A,
         Some(OneOf::B) => Side::B,
     };
+    let on_side = |vl: &Vl| vl.routes.iter().any(|route| route.network == side);
+    if args.to == To::Wopanets && !network.vls.is_empty() && !network.vls.iter().any(on_side) {
+        let other = if side == Side::A { Side::B } else { Side::A };
+        return Err(Failure::Failed(format!(
+            "no virtual link is sent on network {side}: `--network {other}`"
+        )));
+    }
     let (text, notes) = match args.to {
         To::Toml => (network.to_toml(), Vec::new()),
         To::Wopanets => wopanets(&topology, side),

@@ -147,6 +147,11 @@ fn other_formats_are_written_and_read() {
         .map(|path| path["delay-ns"].clone())
         .collect();
     assert_eq!(of_b(&bounds["paths"]), read);
+    // What was read is all of network A.
+    let none = folder.path("none.xml");
+    let said = millrace(&["network", "export", &back, "--to", "wopanets", "--network", "B", "-o", &none]);
+    assert!(said.code == 1 && said.err.contains("network B: `--network A`"), "{}", said.err);
+    assert!(!std::path::Path::new(&none).exists());
     let said = millrace(&["network", "import", "programs/router.p4"]);
     assert!(said.code == 1 && said.err.contains("none of the formats"), "{}", said.err);
     let script = folder.path("small.py");
