@@ -509,7 +509,9 @@ fn rate(text: &str) -> Option<(u64, u64)> {
     let (rate, burst) = text.split_once(':')?;
     let burst = burst.parse().ok()?;
     let (digits, exponent) = match rate.split_once(['e', 'E']) {
-        Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok().filter(|e| e.abs() <= 40)?),
+        Some((digits, exponent)) => {
+            (digits, exponent.parse::<i32>().ok().filter(|e| e.unsigned_abs() <= 40)?)
+        }
         None => (rate, 0),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -597,7 +599,9 @@ mod tests {
         assert_eq!(rate("5e-6:4"), Some((5_000_000, 4)));
         assert_eq!(rate("1:0"), Some((1_000_000_000_000, 0)));
         assert_eq!(rate(".5:1"), Some((500_000_000_000, 1)));
-        for wrong in ["1", "1:", ":1", "-1:1", "1e99:1", "1:-1", "nan:1", ".:1", "99999999999:1"] {
+        for wrong in
+            ["1", "1:", ":1", "-1:1", "1e99:1", "1:-1", "nan:1", ".:1", "99999999999:1", "1e-2147483648:1"]
+        {
             assert_eq!(rate(wrong), None, "{wrong}");
         }
     }
