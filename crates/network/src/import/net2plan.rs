@@ -9,7 +9,7 @@ use super::{Notes, Source, label, traffic, wrong};
 use crate::graph::Searches;
 use crate::limits::{MAX_QUEUE, MAX_RATE, MAX_SUB_VLS, MAX_VLS};
 use crate::model::*;
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use millrace_toml_sections::{Finding, Findings, Kind, Problems, quoted};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -234,6 +234,22 @@ fn link(from: &str, to: &str, rate: u64, one_way: bool) -> Link {
     }
 }
 
+/// The name of the node of a line, which no other line of these tables has: by its name a virtual link finds it.
+fn node<'s>(
+    table: &Table<'s>,
+    line: Line<'s>,
+    names: &mut HashSet<String>,
+    (findings, notes): (&mut Findings, &mut Notes),
+) -> Option<String> {
+    let field = table.needed(line, "name", findings)?;
+    let name = label(field.text, notes);
+    if !names.insert(name.clone()) {
+        let message = format!("two nodes have the name {}", quoted(&name));
+        findings.push(Finding::new(Kind::Duplicate, field.at(), message));
+    }
+    Some(name)
+}
+
 /// Adds a direction; both make one link if they have one rate.
 fn add(links: &mut Vec<Link>, known: &mut HashMap<(String, String), usize>, new: Link) {
     let [from, to] = new.between.each_ref().map(|end| end.node.clone());
@@ -253,14 +269,11 @@ fn read_switches(
     findings: &mut Findings,
     notes: &mut Notes,
 ) -> HashMap<String, String> {
-    let mut by_id = HashMap::default();
+    let (mut by_id, mut names) = (HashMap::default(), HashSet::default());
     for line in &table.lines {
-        let (Some(id), Some(name)) =
-            (table.needed(*line, "id", findings), table.needed(*line, "name", findings))
-        else {
-            continue;
-        };
-        let name = label(name.text, notes);
+        let id = table.needed(*line, "id", findings);
+        let name = node(table, *line, &mut names, (findings, notes));
+        let (Some(id), Some(name)) = (id, name) else { continue };
         if by_id.insert(id.text.to_owned(), name.clone()).is_some() {
             findings.push(Finding::new(
                 Kind::Duplicate,
@@ -305,9 +318,9 @@ fn read_end_systems(
     findings: &mut Findings,
     notes: &mut Notes,
 ) {
+    let mut names: HashSet<String> = network.switches.iter().map(|switch| switch.name.clone()).collect();
     for line in &table.lines {
-        let Some(name) = table.needed(*line, "name", findings) else { continue };
-        let name = label(name.text, notes);
+        let Some(name) = node(table, *line, &mut names, (findings, notes)) else { continue };
         let rate = rate(table, *line, findings);
         if let Some(links) = table.needed(*line, "links", findings) {
             let direction = table.field(*line, "link_direction");
