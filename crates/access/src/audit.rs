@@ -66,9 +66,17 @@ pub struct AuditLog(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    records: Option<SyncSender<AuditRecord>>,
+    records: Option<SyncSender<Item>>,
     lost: Arc<AtomicU64>,
     thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What goes to the thread that writes.
+#[derive(Debug)]
+enum Item {
+    Record(AuditRecord),
+    /// Somebody waits until what came before is written.
+    Waits(SyncSender<()>),
 }
 
 impl AuditLog {
@@ -92,9 +100,18 @@ impl AuditLog {
 
     /// Takes a record, at once. When too many wait for the disk it is lost, and counted.
     pub fn record(&self, record: AuditRecord) {
-        let taken = self.0.records.as_ref().is_some_and(|records| records.try_send(record).is_ok());
+        let taken =
+            self.0.records.as_ref().is_some_and(|records| records.try_send(Item::Record(record)).is_ok());
         if !taken {
             self.0.lost.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Waits until all that it has taken is written, for the end of what it is a log of: others may still have clones.
+    pub fn finish(&self) {
+        let (done, waits) = sync_channel(1);
+        if self.0.records.as_ref().is_some_and(|records| records.send(Item::Waits(done)).is_ok()) {
+            let _ = waits.recv();
         }
     }
 
@@ -122,9 +139,16 @@ struct Gap {
     lost: u64,
 }
 
-fn write_all(file: &mut AuditFile, records: &Receiver<AuditRecord>, lost: &AtomicU64) {
+fn write_all(file: &mut AuditFile, items: &Receiver<Item>, lost: &AtomicU64) {
     let mut told = 0;
-    for record in records {
+    for item in items {
+        let record = match item {
+            Item::Record(record) => record,
+            Item::Waits(done) => {
+                let _ = done.send(());
+                continue;
+            }
+        };
         let now = lost.load(Relaxed);
         if now != told && file.add(&Gap { time_ms: record.time_ms, lost: now - told }).is_ok() {
             told = now;
@@ -177,6 +201,20 @@ mod tests {
     fn lines(path: &Path) -> Vec<serde_json::Value> {
         let text = std::fs::read_to_string(path).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_log_is_whole_where_it_ends_although_others_have_it() {
+        let path = path("finish");
+        let log = AuditLog::open(&path).unwrap();
+        let _other = log.clone();
+        for what in 0..1000 {
+            log.record(AuditRecord::now(Some("one"), "10.0.0.1", None, &what.to_string(), Ok(())));
+        }
+        log.finish();
+        let count = lines(&path).len();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(count, 1000);
     }
 
     #[test]

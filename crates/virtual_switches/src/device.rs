@@ -10,6 +10,7 @@ use crate::published::{self, Published};
 use crate::remote::Remote;
 use crate::room::Room;
 use crate::uploads;
+use millrace_access::AuditLog;
 use millrace_backplane::{Backplane, Setting};
 use millrace_chassis::Making;
 use millrace_ctl_api::DEFINITIONS;
@@ -39,6 +40,17 @@ pub struct Device {
     /// Held by whoever changes the model that he has read: nothing is lost of what two clients change at once.
     editing: Mutex<()>,
     running: Mutex<Running>,
+    /// After the rest, which has records until it ends.
+    _records: Records,
+}
+
+/// The log of changes. It is whole when this is dropped, also where a client's thread that has not ended yet has it too.
+struct Records(Option<AuditLog>);
+
+impl Drop for Records {
+    fn drop(&mut self) {
+        self.0.iter().for_each(AuditLog::finish);
+    }
 }
 
 /// What was done, or would be.
@@ -125,6 +137,7 @@ impl Device {
         info!(device = file.device.name, switches = file.switches.len(), "start");
         let device = Arc::new(Device {
             name: file.device.name.clone(),
+            _records: Records(clients.audit()),
             clients,
             room: Arc::default(),
             http,
