@@ -25,26 +25,9 @@ pub(crate) fn switch() -> Switch {
     let listed = |action, scope| TableAction { action, scope };
     let both = ActionScope::Both;
     let key = |name: &str, slot, kind| TableKey { name: name.into(), value: Expr::Read(slot), kind };
-    let base = Table {
-        name: String::new(),
-        keys: Vec::new(),
-        actions: vec![
-            listed(set_nhop, both),
-            listed(drop, both),
-            listed(only_default, ActionScope::DefaultOnly),
-        ],
-        default: ActionCall { action: 1, args: Vec::new() },
-        const_default: false,
-        size: 4,
-        entries: Vec::new(),
-        const_entries: false,
-        profile: None,
-        selector_inputs: Vec::new(),
-        empty_group: None,
-        direct_counter: None,
-        direct_meter: None,
-        idle_timeout: false,
-    };
+    let actions =
+        vec![listed(set_nhop, both), listed(drop, both), listed(only_default, ActionScope::DefaultOnly)];
+    let base = Table::new(String::new(), Vec::new(), actions, ActionCall { action: 1, args: Vec::new() }, 4);
     let p = b.program_mut();
     p.tables.push(Table {
         name: "ingress.route".into(),

@@ -106,21 +106,11 @@ impl<'a> Code<'_, 'a> {
             }
             prepared = Some(slots);
         }
+        let default = ir::ActionCall { action: 0, args: Vec::new() };
         let mut lowered = ir::Table {
-            name,
-            keys: Vec::new(),
-            actions: Vec::new(),
-            default: ir::ActionCall { action: 0, args: Vec::new() },
             const_default: table.const_default,
-            size: self.table_size(table)?,
-            entries: Vec::new(),
             const_entries: table.const_entries && !table.entries.is_empty(),
-            profile: None,
-            selector_inputs: Vec::new(),
-            empty_group: None,
-            direct_counter: None,
-            direct_meter: None,
-            idle_timeout: false,
+            ..ir::Table::new(name, Vec::new(), Vec::new(), default, self.table_size(table)?)
         };
         for (value, key) in values.into_iter().zip(&table.keys) {
             match match_kind(&key.match_kind) {

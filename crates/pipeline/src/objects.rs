@@ -47,6 +47,34 @@ pub struct Table {
     pub idle_timeout: bool,
 }
 
+impl Table {
+    /// A table with these keys and actions that starts empty, and has nothing else of what a table may have.
+    pub fn new(
+        name: String,
+        keys: Vec<TableKey>,
+        actions: Vec<TableAction>,
+        default: ActionCall,
+        size: u64,
+    ) -> Table {
+        Table {
+            name,
+            keys,
+            actions,
+            default,
+            const_default: false,
+            size,
+            entries: Vec::new(),
+            const_entries: false,
+            profile: None,
+            selector_inputs: Vec::new(),
+            empty_group: None,
+            direct_counter: None,
+            direct_meter: None,
+            idle_timeout: false,
+        }
+    }
+}
+
 /// One field of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableKey {

@@ -20,22 +20,9 @@ fn program(keys: &[(u32, MatchKind)], size: u64) -> Program {
             TableKey { name: format!("k{at}"), value: Expr::Read(slot), kind: *kind }
         })
         .collect();
-    b.program_mut().tables.push(Table {
-        name: "t".into(),
-        keys,
-        actions: vec![TableAction { action, scope: ActionScope::Both }],
-        default: ActionCall { action: 0, args: vec![Bits::zero(9), Bits::zero(48)] },
-        const_default: false,
-        size,
-        entries: Vec::new(),
-        const_entries: false,
-        profile: None,
-        selector_inputs: Vec::new(),
-        empty_group: None,
-        direct_counter: None,
-        direct_meter: None,
-        idle_timeout: false,
-    });
+    let actions = vec![TableAction { action, scope: ActionScope::Both }];
+    let default = ActionCall { action: 0, args: vec![Bits::zero(9), Bits::zero(48)] };
+    b.program_mut().tables.push(Table::new("t".into(), keys, actions, default, size));
     b.finish()
 }
 

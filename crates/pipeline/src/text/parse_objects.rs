@@ -87,22 +87,8 @@ impl<'t> Parser<'t> {
     }
 
     fn table(&mut self) -> Result<Table> {
-        let mut table = Table {
-            name: self.name()?,
-            keys: Vec::new(),
-            actions: Vec::new(),
-            default: ActionCall { action: 0, args: Vec::new() },
-            const_default: false,
-            size: 0,
-            entries: Vec::new(),
-            const_entries: false,
-            profile: None,
-            selector_inputs: Vec::new(),
-            empty_group: None,
-            direct_counter: None,
-            direct_meter: None,
-            idle_timeout: false,
-        };
+        let default = ActionCall { action: 0, args: Vec::new() };
+        let mut table = Table::new(self.name()?, Vec::new(), Vec::new(), default, 0);
         let mut has_default = false;
         self.sign("{")?;
         while !self.is_sign("}") {

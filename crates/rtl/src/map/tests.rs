@@ -21,22 +21,9 @@ fn program() -> Arc<Program> {
     let body = body.finish(&mut b).unwrap();
     let action = b.action("act", vec![param], body);
     let call = ActionCall { action: 0, args: vec![Bits::new(40, 0xdef)] };
-    let id = b.program_mut().tables.push(Table {
-        name: "ingress.t".into(),
-        keys: vec![TableKey { name: "key".into(), value: Expr::Read(key), kind: MatchKind::Exact }],
-        actions: vec![TableAction { action, scope: ActionScope::Both }],
-        default: call,
-        const_default: false,
-        size: 100,
-        entries: Vec::new(),
-        const_entries: false,
-        profile: None,
-        selector_inputs: Vec::new(),
-        empty_group: None,
-        direct_counter: None,
-        direct_meter: None,
-        idle_timeout: false,
-    });
+    let keys = vec![TableKey { name: "key".into(), value: Expr::Read(key), kind: MatchKind::Exact }];
+    let actions = vec![TableAction { action, scope: ActionScope::Both }];
+    let id = b.program_mut().tables.push(Table::new("ingress.t".into(), keys, actions, call, 100));
     assert_eq!(id, TableId::from_u32(0));
     let program = b.finish();
     assert_eq!(millrace_pipeline::verify(&program), Ok(()));

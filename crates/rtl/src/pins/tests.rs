@@ -39,20 +39,8 @@ fn ranges(fields: u64) -> Arc<Program> {
         TableEntry { matches, priority, call: call(number), is_const: false }
     };
     let table = b.program_mut().tables.push(Table {
-        name: "t".into(),
-        keys,
-        actions: vec![action],
-        default: call(9),
-        const_default: false,
-        size: 512,
         entries: (0..3).map(entry).collect(),
-        const_entries: false,
-        profile: None,
-        selector_inputs: Vec::new(),
-        empty_group: None,
-        direct_counter: None,
-        direct_meter: None,
-        idle_timeout: false,
+        ..Table::new("t".into(), keys, vec![action], call(9), 512)
     });
     let mut control = BodyBuilder::new("ingress", BodyKind::Control);
     for _ in 0..2 {

@@ -53,22 +53,13 @@ fn program() -> (Arc<Program>, TableId) {
     body.end();
     let body = body.finish(&mut b).unwrap();
     let action = b.action("act", Vec::new(), body);
-    let table = b.program_mut().tables.push(Table {
-        name: "ingress.t".into(),
-        keys: vec![TableKey { name: "key".into(), value: Expr::Read(key), kind: MatchKind::Exact }],
-        actions: vec![TableAction { action, scope: ActionScope::Both }],
-        default: ActionCall { action: 0, args: Vec::new() },
-        const_default: false,
-        size: 8,
-        entries: Vec::new(),
-        const_entries: false,
-        profile: None,
-        selector_inputs: Vec::new(),
-        empty_group: None,
-        direct_counter: None,
-        direct_meter: None,
-        idle_timeout: true,
-    });
+    let keys = vec![TableKey { name: "key".into(), value: Expr::Read(key), kind: MatchKind::Exact }];
+    let actions = vec![TableAction { action, scope: ActionScope::Both }];
+    let default = ActionCall { action: 0, args: Vec::new() };
+    let table = b
+        .program_mut()
+        .tables
+        .push(Table { idle_timeout: true, ..Table::new("ingress.t".into(), keys, actions, default, 8) });
     (Arc::new(b.finish()), table)
 }
 
