@@ -263,8 +263,12 @@ impl Hardware {
     /// The memories of a stage in which words of tables are, in the order of ports and addresses.
     pub(crate) fn memories(&self, stage: &Stage) -> Vec<PortMemory> {
         let accesses = &stage.dataflow.accesses;
-        let with_port = units_of(&self.units, accesses).into_iter();
-        let with_port = with_port.filter(|unit| unit.software_port(&self.program).is_some()).enumerate();
+        let units = units_of(&self.units, accesses);
+        let (ports, _) = software_ports(&self.program, &units);
+        let with_port = units.iter().filter_map(|unit| {
+            let port = ports.iter().position(|(table, _)| *table == unit.table)?;
+            Some((port, *unit))
+        });
         let of_unit = |(port, unit): (usize, &TableUnit)| {
             let lookups = lookups_at(accesses, unit.table);
             let of_area = |area: Area| {
