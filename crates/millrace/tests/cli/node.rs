@@ -237,9 +237,8 @@ fn a_node_on_interfaces_answers_and_is_controlled() {
     node.signal("TERM");
 }
 
-#[test]
-fn a_program_of_a_running_node_takes_commands() {
-    let folder = Folder::new("node-commands");
+/// The node of the file with captures at its ports, and where its registers are served.
+fn started(folder: &Folder) -> (Live, String) {
     let attach: Vec<String> = (0..3)
         .map(|port| format!("p{port}=pcap:programs/demo/in0.pcap,{}", folder.path(&format!("{port}"))))
         .collect();
@@ -247,6 +246,13 @@ fn a_program_of_a_running_node_takes_commands() {
     attach.iter().for_each(|attach| args.extend(["--attach", attach]));
     let mut node = Live::start(&args);
     let at = node.hears("host link: ").unwrap_or_else(|| panic!("{:?}", node.said));
+    (node, at)
+}
+
+#[test]
+fn a_program_of_a_running_node_takes_commands() {
+    let folder = Folder::new("node-commands");
+    let (node, at) = started(&folder);
     let run = |block: &str, text: &str| {
         let commands = folder.file("commands", text);
         millrace(&["node", "commands", FILE, block, &commands, "--server", &at, "--json"])
@@ -272,13 +278,7 @@ fn a_program_of_a_running_node_takes_commands() {
 fn only_the_file_of_a_running_node_reaches_its_registers() {
     let folder = Folder::new("node-other-file");
     let text = std::fs::read_to_string(root().join(FILE)).unwrap();
-    let attach: Vec<String> = (0..3)
-        .map(|port| format!("p{port}=pcap:programs/demo/in0.pcap,{}", folder.path(&format!("{port}"))))
-        .collect();
-    let mut args = vec!["node", FILE, "--listen", "0"];
-    attach.iter().for_each(|attach| args.extend(["--attach", attach]));
-    let mut node = Live::start(&args);
-    let at = node.hears("host link: ").unwrap_or_else(|| panic!("{:?}", node.said));
+    let (node, at) = started(&folder);
     let mac = "[[block]]\nname = \"more\"\nfunction = \"ports\"\nkind = \"mac\"\nport = 9\n\n[[block]]";
     let loops = "\n[[connection]]\nfrom = \"more.rx\"\nto = \"more.tx\"\n";
     let more = folder.file("more.toml", &(text.replacen("[[block]]", mac, 1) + loops));
