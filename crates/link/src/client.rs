@@ -4,6 +4,7 @@ use crate::device::{Event, Shape};
 use crate::limits::{ANSWER_TIME, MAX_FRAME, MAX_WAITING, MAX_WORDS, RECORD_TIME};
 use crate::server::Records;
 use crate::wire::{Refused, ToDevice, ToHost, WireError};
+use millrace_printable::counted;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::fmt;
@@ -45,8 +46,7 @@ impl fmt::Display for LinkError {
             LinkError::Gone(error) => write!(f, "the host link is cut: {error}"),
             LinkError::Refused(Refused { done: 0, why, .. }) => f.write_str(why),
             LinkError::Refused(Refused { done, why, .. }) => {
-                let writes = if *done == 1 { "write" } else { "writes" };
-                write!(f, "{why}, after {done} {writes}")
+                write!(f, "{why}, after {}", counted(done, "write"))
             }
             LinkError::Wire(error) => write!(f, "the server breaks the protocol: {error}"),
             LinkError::Limit(error) => error.fmt(f),

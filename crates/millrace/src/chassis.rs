@@ -6,12 +6,13 @@ use crate::entries::read_config;
 use crate::findings::Failure;
 use crate::grpc::warn_of_exposure;
 use crate::logging::{self, Log};
-use crate::output::{counted, has_colour, note_line, say_line, tell_coloured};
+use crate::output::{has_colour, note_line, say_line, tell_coloured};
 use crate::privileges::{Opener, Privileges};
 use clap::{Args, Subcommand};
 use millrace_device_file::DeviceFile;
 use millrace_listen::{Address, Admission, P4RUNTIME};
 use millrace_observe::DEVICE;
+use millrace_printable::counted;
 use millrace_virtual_switches::{ControlSocket, Device, OpenPorts};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -84,19 +85,14 @@ fn load(file: &Path, is_json: bool) -> Result<DeviceFile, Failure> {
     }
 }
 
-/// `1 switch`, `2 switches`.
-fn of_switches(count: usize) -> String {
-    format!("{count} {}", if count == 1 { "switch" } else { "switches" })
-}
-
 fn check(file: &Path, is_json: bool) -> Result<(), Failure> {
     let device = load(file, is_json)?;
     let (switches, ports, links) = (device.switches.len(), device.ports.len(), device.links.len());
     say_line(match is_json {
         true => json!({ "ok": true, "switches": switches, "ports": ports, "links": links }).to_string(),
         false => {
-            let ports = [counted(ports, "port"), counted(links, "link")].join(", ");
-            format!("{}: {}, {ports}", device.device.name, of_switches(switches))
+            let all = [counted(switches, "switch"), counted(ports, "port"), counted(links, "link")];
+            format!("{}: {}", device.device.name, all.join(", "))
         }
     });
     Ok(())
@@ -129,7 +125,7 @@ fn run(path: &Path, args: &RunDevice, is_json: bool) -> Result<(), Failure> {
     let mut signals = signals.map_err(|error| Failure::failed("signals", error))?;
     let device = Device::start_with(&file, ports, args.engine.kind(Simulator::InProcess)?)?;
     let socket = ControlSocket::serve(&device)?;
-    note_line(format_args!("{} is running with {}", device.name(), of_switches(file.switches.len())));
+    note_line(format_args!("{} is running with {}", device.name(), counted(file.switches.len(), "switch")));
     note_line(format_args!("ctl: {}", socket.path().display()));
     if let Some(address) = device.p4runtime() {
         note_line(format_args!("P4Runtime: {address}"));

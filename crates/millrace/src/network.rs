@@ -6,13 +6,14 @@ mod table;
 
 use crate::entries::read_config;
 use crate::findings::Failure;
-use crate::output::{counted, has_colour, note_line, say_line, tell_coloured};
+use crate::output::{has_colour, note_line, say_line, tell_coloured};
 use crate::source::write_output;
 use clap::{Args, Subcommand, ValueEnum};
 use millrace_network::export::{entries, mininet, wopanets};
 use millrace_network::import::{Format, Source, import};
 use millrace_network::load::Percent;
 use millrace_network::{MAX_REPORT, Network, Problems, Side, Topology, Vl};
+use millrace_printable::counted;
 use millrace_syntax::read_text;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -212,11 +213,10 @@ fn check(path: &Path, is_json: bool) -> Result<(), Failure> {
 fn summary_line(summary: &Value) -> String {
     let text = |key: &str| summary[key].as_str().unwrap_or("none").to_owned();
     let mut line = format!(
-        "{}: {}, {} {}, {}, {}, {}; CRC {}, part number {}",
+        "{}: {}, {}, {}, {}, {}; CRC {}, part number {}",
         text("name"),
         counted(&summary["end-systems"], "end system"),
-        summary["switches"],
-        if summary["switches"] == 1 { "switch" } else { "switches" },
+        counted(&summary["switches"], "switch"),
         counted(&summary["links"], "link"),
         counted(&summary["virtual-links"], "virtual link"),
         counted(&summary["paths"], "path"),

@@ -6,7 +6,7 @@ use crate::entries::{read, read_config};
 use crate::findings::{Failure, once_each};
 use crate::grpc;
 use crate::link;
-use crate::output::{counted, has_colour, note_line, say_line, tell_coloured};
+use crate::output::{has_colour, note_line, say_line, tell_coloured};
 use crate::registers;
 use crate::rtl::TargetKind;
 use crate::signals;
@@ -21,6 +21,7 @@ use millrace_node::limits::MAX_PROGRAM;
 use millrace_node::{
     Graph, Kind, Mapped as Register, NodeFile, Ports, Round, Shared, SharedMemory, check_served, map,
 };
+use millrace_printable::counted;
 use millrace_rtl::map::{Bus, RegisterMap};
 use millrace_rtl::{AreaReport, Target, build_files};
 use millrace_syntax::read_text;

@@ -91,10 +91,3 @@ pub(crate) fn note_line(text: impl Display) {
 pub(crate) fn replace_line(text: &str) {
     let _ = write!(std::io::stderr().lock(), "\r\x1b[2K{}", printable(text));
 }
-
-/// A number with its word, which takes an `s` unless the number is 1.
-pub(crate) fn counted(number: impl Display, one: &str) -> String {
-    let number = number.to_string();
-    let end = if number == "1" { "" } else { "s" };
-    format!("{number} {one}{end}")
-}

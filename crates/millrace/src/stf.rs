@@ -3,11 +3,12 @@
 use crate::cli::StfArgs;
 use crate::entries::read;
 use crate::findings::{Failure, Findings};
-use crate::output::{counted, say_line, tell};
+use crate::output::{say_line, tell};
 use crate::source::load_any;
 use millrace_commands::Refusal;
 use millrace_dataplane::SwitchConfig;
 use millrace_pipeline::Program;
+use millrace_printable::counted;
 use millrace_stf::{FailureKind, Report, parse, run};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -3,11 +3,12 @@
 use crate::entries::read_config;
 use crate::findings::Failure;
 use crate::grpc::address;
-use crate::output::{counted, say, say_line};
+use crate::output::{say, say_line};
 use clap::{Args, Subcommand};
 use millrace_dataplane::{DEFAULT_QUANTUM, Worker};
 use millrace_listen::{Address, METRICS};
 use millrace_observe_api::{Client, IntakeStatus, PlanQueueStatus, PlanStatus};
+use millrace_printable::counted;
 use millrace_traffic::words::{self, PortPlan, WordsError};
 use serde_json::json;
 use std::fmt::Write;

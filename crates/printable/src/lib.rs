@@ -2,10 +2,10 @@
 //!
 //! Names come from programs, interfaces, files and servers, and a terminal does what control characters in them say: it moves,
 //! deletes what was written, answers as if somebody had typed. So what a terminal gets goes through here, and shows
-//! them as `\u001b`, which is also how JSON has them.
+//! them as `\u001b`, which is also how JSON has them. What messages say of numbers is here, too ([`counted`]).
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
 /// Whether a terminal would do something with a character, or with the order of those after it, other than to show it.
@@ -61,6 +61,17 @@ pub fn printable_coloured(text: &str) -> String {
     shown
 }
 
+/// A number with its word, which stands in the plural unless the number is 1.
+pub fn counted(number: impl Display, one: &str) -> String {
+    let number = number.to_string();
+    let end = match (number.as_str(), one.ends_with("ch")) {
+        ("1", _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{number} {one}{end}")
+}
+
 /// Writes text in such a form. Bytes that are no text become the replacement character.
 #[derive(Debug)]
 pub struct Printable<W>(
@@ -82,6 +93,18 @@ impl<W: Write> Write for Printable<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_of_something_is_told_in_the_singular() {
+        for (number, one, told) in [
+            (0, "byte", "0 bytes"),
+            (1, "switch", "1 switch"),
+            (11, "switch", "11 switches"),
+            (1, "port", "1 port"),
+        ] {
+            assert_eq!(counted(number, one), told);
+        }
+    }
 
     #[test]
     fn what_a_terminal_would_obey_is_shown() {

@@ -1,6 +1,7 @@
 //! What the hardware of a program is like, in numbers.
 
 use crate::target::Target;
+use millrace_printable::counted;
 use std::fmt;
 
 /// About the hardware of a program.
@@ -235,10 +236,4 @@ impl fmt::Display for Report {
         }
         Ok(())
     }
-}
-
-/// A number with its word, which takes an `s` unless the number is 1.
-pub(crate) fn counted<N: fmt::Display + PartialEq + From<u8>>(number: N, one: &str) -> String {
-    let end = if number == N::from(1) { "" } else { "s" };
-    format!("{number} {one}{end}")
 }

@@ -1,6 +1,7 @@
 //! How a test went.
 
 use crate::Pattern;
+use millrace_printable::counted;
 use std::fmt;
 use std::ops::Range;
 
@@ -100,10 +101,6 @@ impl Difference {
     }
 }
 
-fn bytes(count: usize) -> String {
-    format!("{count} {}", if count == 1 { "byte" } else { "bytes" })
-}
-
 fn are(count: usize) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
@@ -117,10 +114,15 @@ impl fmt::Display for FailureKind {
                 write!(f, "packet {number} on port {port} differs")?;
                 match (difference.got.len(), difference.expected.length()) {
                     (got, expected) if got < expected => {
-                        write!(f, ": it has {}, {expected} {} expected", bytes(got), are(expected))
+                        write!(f, ": it has {}, {expected} {} expected", counted(got, "byte"), are(expected))
                     }
                     (got, expected) if difference.expected.exact_length() && got > expected => {
-                        write!(f, ": it has {}, exactly {expected} {} expected", bytes(got), are(expected))
+                        write!(
+                            f,
+                            ": it has {}, exactly {expected} {} expected",
+                            counted(got, "byte"),
+                            are(expected)
+                        )
                     }
                     _ => match difference.bytes().first() {
                         Some(first) => write!(f, " at byte {first}"),

@@ -3,6 +3,7 @@
 use crate::keys;
 use crate::limits::{MAX_LIST, MAX_MATCHED};
 use crate::model::*;
+use millrace_printable::counted;
 use millrace_toml_sections::Table;
 use millrace_toml_sections::{Finding, Findings, Kind, quoted};
 use toml::de::DeValue;
@@ -109,8 +110,7 @@ fn masked(table: &Table<'_>, findings: &mut Findings) -> Option<Bytes> {
     };
     let (at, value, mask) = (at?, value?, mask?);
     if value.len() != mask.len() {
-        let bytes = if mask.len() == 1 { "byte" } else { "bytes" };
-        let message = format!("`mask` has {} {bytes}, `value` has {}", mask.len(), value.len());
+        let message = format!("`mask` has {}, `value` has {}", counted(mask.len(), "byte"), value.len());
         findings
             .push(Finding::new(Kind::Conflict, table.at("mask"), message).also(table.at("value"), "here"));
         return None;

@@ -48,9 +48,10 @@ pub use report::DeviceReport;
 pub use crate::groups::{GROUPS, NODES, SESSIONS};
 use crate::hardware::Options;
 use crate::map::Bus;
-use crate::report::{SHORTEST_ON_LINK, counted, line_rate};
+use crate::report::{SHORTEST_ON_LINK, line_rate};
 use millrace_netlist::blocks::{gmii_receive, gmii_transmit, xgmii_receive, xgmii_transmit};
 use millrace_netlist::{Design, ModuleId};
+use millrace_printable::counted;
 
 /// What a port of a device is connected to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::Link;
 use super::shape::Shape;
-use crate::report::counted;
+use millrace_printable::counted;
 use std::fmt;
 
 /// About a device.
