@@ -121,7 +121,7 @@ fn registers_are_read_and_written() {
     assert!(text(client.read(u32::MAX - 3, 4)).contains("is no register"));
     assert_eq!(client.read(0, 1).unwrap(), [u32::MAX]);
     // A device that does not answer in the middle: what was done is told.
-    assert_eq!(text(client.write(&[(0, 5), (BROKEN, 1), (4, 5)])), "no answer from the bus, after 1 writes");
+    assert_eq!(text(client.write(&[(0, 5), (BROKEN, 1), (4, 5)])), "no answer from the bus, after 1 write");
     assert_eq!(client.read(0, 2).unwrap(), [5, 1]);
     assert!(text(client.read(0, MAX_WORDS + 1)).contains("(MAX_WORDS)"));
     assert!(text(client.write(&vec![(0, 0); MAX_WORDS + 1])).contains("(MAX_WORDS)"));
