@@ -208,6 +208,7 @@ impl Compiled {
             generated = parts.function(program, plan.start, &isa, &meter, false);
         }
         let Generated { function, origins, special, nodes, texts, footprint, stays, effort, .. } = generated?;
+        let frame_by_address = frame_by_address(&function);
         meter.spend(0)?;
         let specialised = start.elapsed();
         let start = Instant::now();
@@ -232,6 +233,7 @@ impl Compiled {
             origins: ranges.collect(),
             cfg: parts.cfg,
             graph: special,
+            frame_by_address,
             context_bytes: layout.size() * MAX_BATCH,
             stage_bytes,
         });
@@ -430,6 +432,15 @@ struct Parts {
 }
 
 /// The code of one plan, before Cranelift.
+/// The bytes of a frame that are used by address, as Cranelift places them: one after another, below what is spilled.
+fn frame_by_address(function: &Function) -> u32 {
+    let end = function.sized_stack_slots.values().fold(0u32, |end, slot| {
+        let align = 1 << slot.align_shift.max(3);
+        end.next_multiple_of(align).saturating_add(slot.size)
+    });
+    end.next_multiple_of(8)
+}
+
 struct Generated {
     function: Function,
     /// What its instructions were made for.

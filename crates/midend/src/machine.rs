@@ -28,6 +28,8 @@ pub struct MachineCode {
     pub cfg: Cfg,
     /// The graph that the code was made from.
     pub graph: Specialised,
+    /// Bytes of the function's frame that are used by address, in one piece; the rest is the register allocator's.
+    pub frame_by_address: u32,
     /// Bytes of the contexts of a batch's packets.
     pub context_bytes: usize,
     /// Bytes of the memory of staged tables.
