@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The version of the file.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What a machine takes at most, in picoseconds, as it was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,8 +19,14 @@ pub struct Calibration {
     pub machine: String,
     /// An instruction whose data is in the nearest cache.
     pub ps_per_instruction: u64,
-    /// A cache line that comes from memory.
+    /// A cache line that comes from memory, each asked for when the one before has come.
     pub ps_per_line: u64,
+    /// A cache line of several that are asked for at once.
+    pub ps_per_line_at_once: u64,
+    /// A cache line of code after the one before.
+    pub ps_per_line_of_code: u64,
+    /// A cache line of code that a jump leads to.
+    pub ps_per_jump: u64,
     /// To start and end a batch.
     pub ps_per_batch: u64,
 }
@@ -29,7 +35,7 @@ pub struct Calibration {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CalibrationError {
     /// It is of another version.
-    Version(u32),
+    Version(u64),
     /// It is of another machine.
     Machine {
         /// The one that it is of.
@@ -44,7 +50,12 @@ pub enum CalibrationError {
 impl fmt::Display for CalibrationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CalibrationError::Version(version) => write!(f, "version {version} is not known, only {VERSION}"),
+            CalibrationError::Version(version) => {
+                write!(
+                    f,
+                    "it has version {version}, and only {VERSION} is known: run `millrace calibrate` again"
+                )
+            }
             CalibrationError::Machine { of, this } => {
                 write!(f, "it is of another machine ({of}); this is {this}: run `millrace calibrate` here")
             }
@@ -59,14 +70,29 @@ impl std::error::Error for CalibrationError {}
 const SECOND: u64 = 1_000_000_000_000;
 
 impl Calibration {
-    /// Of a machine with these figures.
-    pub fn new(processor: String, machine: String, [instruction, line, batch]: [u64; 3]) -> Calibration {
+    /// Whether this is the version whose fields it has.
+    ///
+    /// # Errors
+    /// It is another one.
+    pub fn check_version(version: u64) -> Result<(), CalibrationError> {
+        if version == VERSION.into() { Ok(()) } else { Err(CalibrationError::Version(version)) }
+    }
+
+    /// Of a machine with these figures, in the order of the fields.
+    pub fn new(
+        processor: String,
+        machine: String,
+        [instruction, line, at_once, of_code, jump, batch]: [u64; 6],
+    ) -> Calibration {
         Calibration {
             version: VERSION,
             processor,
             machine,
             ps_per_instruction: instruction,
             ps_per_line: line,
+            ps_per_line_at_once: at_once,
+            ps_per_line_of_code: of_code,
+            ps_per_jump: jump,
             ps_per_batch: batch,
         }
     }
@@ -74,7 +100,14 @@ impl Calibration {
     /// What some code takes at most.
     pub fn ps(&self, cost: Cost) -> u64 {
         let instructions = cost.instructions.saturating_mul(self.ps_per_instruction);
-        instructions.saturating_add(cost.lines.saturating_mul(self.ps_per_line))
+        let waits = cost.waits.data.min(cost.lines);
+        let parts = [
+            (waits, self.ps_per_line),
+            (cost.waits.jumps, self.ps_per_jump),
+            (cost.lines - waits, self.ps_per_line_at_once),
+            (cost.waits.follows, self.ps_per_line_of_code),
+        ];
+        parts.iter().fold(instructions, |sum, (count, ps)| sum.saturating_add(count.saturating_mul(*ps)))
     }
 
     /// Whether it is a calibration of the machine with these names.
@@ -82,9 +115,7 @@ impl Calibration {
     /// # Errors
     /// Why it is not.
     pub fn check(&self, processor: &str, machine: &str) -> Result<(), CalibrationError> {
-        if self.version != VERSION {
-            return Err(CalibrationError::Version(self.version));
-        }
+        Calibration::check_version(self.version.into())?;
         if (self.processor.as_str(), self.machine.as_str()) != (processor, machine) {
             let of = format!("{}, {}", self.processor, self.machine);
             return Err(CalibrationError::Machine { of, this: format!("{processor}, {machine}") });
@@ -92,6 +123,9 @@ impl Calibration {
         let times = [
             ("ps_per_instruction", self.ps_per_instruction),
             ("ps_per_line", self.ps_per_line),
+            ("ps_per_line_at_once", self.ps_per_line_at_once),
+            ("ps_per_line_of_code", self.ps_per_line_of_code),
+            ("ps_per_jump", self.ps_per_jump),
             ("ps_per_batch", self.ps_per_batch),
         ];
         match times.iter().find(|(_, ps)| *ps == 0 || *ps > SECOND) {
@@ -107,7 +141,8 @@ mod tests {
 
     #[test]
     fn a_file_of_another_machine_is_refused() {
-        let own = Calibration::new("cpu".into(), "here".into(), [300, 90_000, 50_000]);
+        let own =
+            Calibration::new("cpu".into(), "here".into(), [300, 90_000, 20_000, 30_000, 60_000, 50_000]);
         assert_eq!(own.check("cpu", "here"), Ok(()));
         assert!(matches!(own.check("cpu", "there"), Err(CalibrationError::Machine { .. })));
         assert!(matches!(own.check("other", "here"), Err(CalibrationError::Machine { .. })));

@@ -5,6 +5,7 @@
 //! what its contract depends on, and fails when a call takes more than is said here. The probes and lines of an engine are those that
 //! `tables` says and holds its engines to. A helper without a contract gives no bound.
 
+mod code;
 mod helpers;
 mod lookups;
 
@@ -28,8 +29,9 @@ pub struct Contract {
 }
 
 impl Contract {
+    /// A call whose lines may each be asked for when the one before has come.
     fn fixed(instructions: u64, lines: u64) -> Contract {
-        let once = Cost { instructions, own: 0, lines };
+        let once = Cost { instructions, ..Cost::of_lines(lines, lines) };
         Contract { once, alone: once, ..Contract::default() }
     }
 
@@ -45,12 +47,20 @@ impl Contract {
 
 /// The contract of what is called; none: there is none.
 pub(crate) fn contract(callee: &Callee, program: &Program, knowledge: &Knowledge) -> Option<Contract> {
-    match callee {
-        Callee::Helper { name, known } => helpers::helper(name, known, program, knowledge),
+    let (found, engine) = match callee {
+        Callee::Helper { name, known } => (helpers::helper(name, known, program, knowledge)?, ""),
         Callee::Lookup(table) => {
-            let one = lookups::lookup(program, knowledge, *table)?.alone;
-            Some(Contract { once: one, alone: one, ..Contract::default() })
+            let one = lookups::lookup(program, knowledge, *table)?.alone + code::of_group(program, *table);
+            let found = Contract { once: one, alone: one, ..Contract::default() };
+            (found, knowledge.tables[*table].lookup.engine)
         }
-        Callee::LookupOfAll(table) => lookups::lookup(program, knowledge, *table),
-    }
+        Callee::LookupOfAll(table) => {
+            let mut found = lookups::lookup(program, knowledge, *table)?;
+            let of_group = code::of_group(program, *table);
+            found.once += of_group;
+            found.alone += of_group;
+            (found, knowledge.tables[*table].lookup.engine)
+        }
+    };
+    Some(code::with_code(found, callee, engine))
 }

@@ -1,8 +1,5 @@
 //! What blocks cost, and what is called from them.
 
-use crate::decode::{Access, Instruction};
-use crate::graph::Block;
-use rustc_hash::FxHashMap;
 use std::ops::{Add, AddAssign, Mul};
 
 /// Bytes of a cache line.
@@ -17,6 +14,20 @@ pub struct Cost {
     pub own: u64,
     /// Cache lines of data that are touched, without those of the frame of the code.
     pub lines: u64,
+    /// Of what is weighed by time alone: how much of the rest waits.
+    #[serde(skip)]
+    pub waits: Waits,
+}
+
+/// What has to wait for lines from memory, of one after the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Lines of data, each asked for when the one before has come; the others are asked for with one of these.
+    pub data: u64,
+    /// Lines of code that a jump leads to.
+    pub jumps: u64,
+    /// Lines of code after the one before.
+    pub follows: u64,
 }
 
 impl Add for Cost {
@@ -27,6 +38,17 @@ impl Add for Cost {
             instructions: self.instructions.saturating_add(other.instructions),
             own: self.own.saturating_add(other.own),
             lines: self.lines.saturating_add(other.lines),
+            waits: self.waits.with(other.waits, u64::saturating_add),
+        }
+    }
+}
+
+impl Waits {
+    fn with(self, other: Waits, of: impl Fn(u64, u64) -> u64) -> Waits {
+        Waits {
+            data: of(self.data, other.data),
+            jumps: of(self.jumps, other.jumps),
+            follows: of(self.follows, other.follows),
         }
     }
 }
@@ -38,12 +60,28 @@ impl Cost {
             instructions: self.instructions.max(other.instructions),
             own: self.own.max(other.own),
             lines: self.lines.max(other.lines),
+            waits: self.waits.with(other.waits, u64::max),
         }
     }
 
-    /// Cache lines alone.
-    pub(crate) fn of_lines(lines: u64) -> Cost {
-        Cost { lines, ..Cost::default() }
+    /// Lines of code alone: those that a jump leads to, and those after the one before.
+    pub(crate) fn of_code(jumps: u64, follows: u64) -> Cost {
+        Cost { waits: Waits { jumps, follows, data: 0 }, ..Cost::default() }
+    }
+
+    /// All lines of code.
+    pub(crate) fn code_lines(&self) -> u64 {
+        self.waits.jumps.saturating_add(self.waits.follows)
+    }
+
+    /// The same without the lines of code.
+    pub(crate) fn without_code(self) -> Cost {
+        Cost { waits: Waits { data: self.waits.data, ..Waits::default() }, ..self }
+    }
+
+    /// Cache lines of data alone, and how many of them wait for one another.
+    pub(crate) fn of_lines(lines: u64, waits: u64) -> Cost {
+        Cost { lines, waits: Waits { data: waits, ..Waits::default() }, ..Cost::default() }
     }
 }
 
@@ -61,87 +99,7 @@ impl Mul<u64> for Cost {
             instructions: self.instructions.saturating_mul(times),
             own: self.own.saturating_mul(times),
             lines: self.lines.saturating_mul(times),
+            waits: self.waits.with(self.waits, |one, _| one.saturating_mul(times)),
         }
-    }
-}
-
-/// The cost of a block without what it calls.
-pub(crate) fn of_block(block: &Block) -> Cost {
-    let instructions = block.instructions.len() as u64;
-    Cost { instructions, own: instructions, lines: lines(&block.instructions) }
-}
-
-/// The cache lines that instructions in a row touch at most.
-///
-/// Two accesses whose addresses are made of the same registers, unchanged between them, are as far apart as their offsets. So
-/// those of one such group lie within a span of bytes that is known, and a span touches one line for each 64 bytes of it and one
-/// more, wherever it starts.
-fn lines(instructions: &[Instruction]) -> u64 {
-    let mut groups: FxHashMap<[u16; 2], Vec<Span>> = FxHashMap::default();
-    let mut total = 0;
-    for instruction in instructions {
-        for access in instruction.accesses.iter().filter(|access| !access.in_frame) {
-            note(groups.entry(access.registers).or_default(), access);
-        }
-        if !instruction.changes.is_empty() {
-            // A later access by what has changed is of another group: this one is complete. Only those that may still grow are looked at.
-            groups.retain(|registers, spans| {
-                let is_open = !instruction.changes.iter().any(|changed| registers.contains(changed));
-                total += if is_open { 0 } else { spans.iter().map(touched).sum() };
-                is_open
-            });
-        }
-    }
-    total + groups.values().flatten().map(touched).sum::<u64>()
-}
-
-/// From the lowest byte to after the highest.
-type Span = (i64, i64);
-
-/// The lines that a span touches at most.
-fn touched((low, high): &Span) -> u64 {
-    (high.abs_diff(*low) - 1).div_ceil(u64::from(LINE)) + 1
-}
-
-/// Adds an access. No two spans are nearer to each other than a line; what lies farther apart brings as many lines alone.
-fn note(spans: &mut Vec<Span>, access: &Access) {
-    let mut span = (access.offset, access.offset + i64::from(access.size));
-    let line = i64::from(LINE);
-    // From the last one on: code goes on next to where it was.
-    while let Some(at) = spans.iter().rposition(|(low, high)| span.0 <= high + line && *low <= span.1 + line)
-    {
-        let (low, high) = spans[at];
-        if low <= span.0 && span.1 <= high {
-            return;
-        }
-        span = (low.min(span.0), high.max(span.1));
-        spans.swap_remove(at);
-    }
-    spans.push(span);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::decode::Flow;
-
-    fn access(register: u16, offset: i64, size: u32) -> Instruction {
-        let access = Access { in_frame: false, writes: false, registers: [register, 0], offset, size };
-        Instruction { at: 0, len: 4, flow: Flow::Next, accesses: vec![access], changes: Vec::new() }
-    }
-
-    #[test]
-    fn a_span_touches_a_line_more_than_it_is_long() {
-        // A byte is in one line; two may be in two; 65 bytes too, 66 may be in three.
-        assert_eq!(lines(&[access(1, 0, 1)]), 1);
-        assert_eq!(lines(&[access(1, 0, 2)]), 2);
-        assert_eq!(lines(&[access(1, 0, 1), access(1, 64, 1)]), 2);
-        assert_eq!(lines(&[access(1, 0, 1), access(1, 64, 2)]), 3);
-        // What joins two spans makes one of them: bytes 0 to 199 are in five lines at most.
-        assert_eq!(lines(&[access(1, 0, 8), access(1, 192, 8), access(1, 72, 56)]), 5);
-        // Other registers, or the same after a change, may be anywhere.
-        assert_eq!(lines(&[access(1, 0, 1), access(2, 0, 1)]), 2);
-        let change = Instruction { changes: vec![1], accesses: Vec::new(), ..access(1, 0, 1) };
-        assert_eq!(lines(&[access(1, 0, 1), change, access(1, 0, 1)]), 2);
     }
 }

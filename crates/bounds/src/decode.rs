@@ -1,7 +1,9 @@
 //! Machine code as instructions: only what their cost and their order say.
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, Register};
-use millrace_midend::machine::{MachineCode, Processor};
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
+use millrace_midend::machine::Processor;
 
 /// One instruction.
 #[derive(Clone, Debug)]
@@ -16,6 +18,46 @@ pub(crate) struct Instruction {
     pub(crate) accesses: Vec<Access>,
     /// The registers that it changes, by number; those with the same number overlap.
     pub(crate) changes: Vec<u16>,
+    /// The registers that it reads, also for addresses.
+    pub(crate) reads: Vec<u16>,
+    /// Where the address that it leaves in a register or in the frame comes from.
+    pub(crate) moves: Moves,
+}
+
+/// What an instruction does with an address that is in a register or in the frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Moves {
+    /// Nothing that is told here.
+    #[default]
+    Nothing,
+    /// Gives a register the sum of another one and a number.
+    Sum {
+        /// The register.
+        to: u16,
+        /// The other one, or the same.
+        from: u16,
+        /// The number.
+        by: i64,
+    },
+    /// Gives a register all 64 bits of a place in the frame.
+    Load {
+        /// The register.
+        to: u16,
+        /// The place, from the register that frames are addressed by.
+        at: i64,
+    },
+    /// Gives a place in the frame all bits of a register.
+    Store {
+        /// The place.
+        at: i64,
+        /// The register.
+        from: u16,
+    },
+    /// Gives a register the address of a place in the frame.
+    Lend {
+        /// The place.
+        at: i64,
+    },
 }
 
 /// Where an instruction goes.
@@ -44,8 +86,12 @@ pub(crate) struct Access {
     pub(crate) in_frame: bool,
     /// Whether it is written.
     pub(crate) writes: bool,
+    /// Whether it is read, and not only asked for.
+    pub(crate) reads: bool,
     /// The registers that the address is made of, as of [`Instruction::changes`]; 0: none.
     pub(crate) registers: [u16; 2],
+    /// What the second register is multiplied by.
+    pub(crate) scale: u8,
     /// What is added to them.
     pub(crate) offset: i64,
     /// Bytes.
@@ -58,25 +104,26 @@ pub(crate) struct Undecodable(pub(crate) u32);
 
 /// Decodes instructions one at a time, from any place.
 pub(crate) struct Decode<'a> {
-    code: &'a MachineCode,
+    bytes: &'a [u8],
+    processor: Processor,
     factory: InstructionInfoFactory,
 }
 
 impl<'a> Decode<'a> {
-    pub(crate) fn new(code: &'a MachineCode) -> Decode<'a> {
-        Decode { code, factory: InstructionInfoFactory::new() }
+    pub(crate) fn new(bytes: &'a [u8], processor: Processor) -> Decode<'a> {
+        Decode { bytes, processor, factory: InstructionInfoFactory::new() }
     }
 
     /// The instruction at a place.
     pub(crate) fn at(&mut self, at: u32) -> Result<Instruction, Undecodable> {
-        match self.code.processor {
+        match self.processor {
             Processor::X86_64 => self.x86(at),
-            Processor::Aarch64 => aarch64(&self.code.bytes, at),
+            Processor::Aarch64 => aarch64(self.bytes, at),
         }
     }
 
     fn x86(&mut self, at: u32) -> Result<Instruction, Undecodable> {
-        let bytes = self.code.bytes.get(at as usize..).unwrap_or(&[]);
+        let bytes = self.bytes.get(at as usize..).unwrap_or(&[]);
         let mut decoder = Decoder::with_ip(64, bytes, u64::from(at), DecoderOptions::NONE);
         let found = decoder.decode();
         if found.is_invalid() {
@@ -95,10 +142,6 @@ impl<'a> Decode<'a> {
         };
         let info = self.factory.info(&found);
         let is_frame = |register: Register| matches!(register, Register::RSP | Register::RBP);
-        let number = |register: Register| match register {
-            Register::None => 0,
-            register => register.full_register() as u16,
-        };
         // A request for a line reads nothing, but brings it.
         let asks = matches!(
             found.mnemonic(),
@@ -110,15 +153,103 @@ impl<'a> Decode<'a> {
             .map(|memory| Access {
                 in_frame: is_frame(memory.base()),
                 writes: is_write(memory.access()),
+                reads: !asks && is_read(memory.access()),
                 registers: [number(memory.base()), number(memory.index())],
+                scale: memory.scale() as u8,
                 offset: memory.displacement() as i64,
                 size: memory.memory_size().size().max(1) as u32,
             })
             .collect();
         let written = info.used_registers().iter().filter(|register| is_write(register.access()));
-        let changes = written.map(|register| number(register.register())).collect();
-        Ok(Instruction { at, len: found.len() as u32, flow, accesses, changes })
+        let mut changes: Vec<u16> = written.map(|register| number(register.register())).collect();
+        let read = info.used_registers().iter().filter(|register| is_read(register.access()));
+        let mut reads: Vec<u16> = read.map(|register| number(register.register())).collect();
+        if found.rflags_read() != 0 {
+            reads.push(FLAGS);
+        }
+        if found.rflags_modified() != 0 {
+            changes.push(FLAGS);
+        }
+        if flow == Flow::Call {
+            changes.extend(CHANGED_BY_CALLS.map(number));
+        }
+        Ok(Instruction { at, len: found.len() as u32, flow, accesses, changes, reads, moves: moves(&found) })
     }
+}
+
+/// What a function may leave in other registers than its caller had there (System V ABI for x86-64, 3.2.1).
+const CHANGED_BY_CALLS: [Register; 9] = [
+    Register::RAX,
+    Register::RCX,
+    Register::RDX,
+    Register::RSI,
+    Register::RDI,
+    Register::R8,
+    Register::R9,
+    Register::R10,
+    Register::R11,
+];
+
+/// The register that places of the frame are told from, by number.
+pub(crate) const FRAME_X86: u16 = Register::RSP as u16;
+/// Registers that addresses are made of.
+pub(crate) const REGISTERS: usize = 16;
+
+/// The place among [`REGISTERS`] of a register by number; none: it is no part of addresses.
+pub(crate) fn register(number: u16) -> Option<usize> {
+    let at = usize::from(number.checked_sub(Register::RAX as u16)?);
+    (at < REGISTERS).then_some(at)
+}
+
+/// The flags, as a register by number.
+const FLAGS: u16 = u16::MAX;
+
+/// A register by number: that of all 64 bits of it.
+fn number(register: Register) -> u16 {
+    match register {
+        Register::None => 0,
+        register => register.full_register() as u16,
+    }
+}
+
+/// What an instruction of x86-64 does with an address.
+fn moves(found: &iced_x86::Instruction) -> Moves {
+    let (first, second) = (found.op0_register(), found.op1_register());
+    let is_whole = |register: Register| register.is_gpr64();
+    let is_plain = found.memory_index() == Register::None && found.segment_prefix() == Register::None;
+    let (base, distance) = (found.memory_base(), found.memory_displacement64() as i64);
+    let is_frame = base == Register::RSP && is_plain;
+    match (found.mnemonic(), found.op0_kind(), found.op1_kind()) {
+        (Mnemonic::Mov, OpKind::Register, OpKind::Register) if is_whole(first) && is_whole(second) => {
+            Moves::Sum { to: number(first), from: number(second), by: 0 }
+        }
+        (Mnemonic::Mov, OpKind::Register, OpKind::Memory) if is_whole(first) && is_frame => {
+            Moves::Load { to: number(first), at: distance }
+        }
+        (Mnemonic::Mov, OpKind::Memory, OpKind::Register) if is_whole(second) && is_frame => {
+            Moves::Store { at: distance, from: number(second) }
+        }
+        (Mnemonic::Lea, ..) if is_frame => Moves::Lend { at: distance },
+        (Mnemonic::Lea, ..) if is_whole(first) && is_whole(base) && is_plain => {
+            Moves::Sum { to: number(first), from: number(base), by: distance }
+        }
+        (Mnemonic::Add | Mnemonic::Sub, OpKind::Register, _) if is_whole(first) => {
+            // With a sign of 32 bits at most, so its negative is a number, too.
+            match found.try_immediate(1) {
+                Ok(number_of) => {
+                    let by = number_of as i64;
+                    let by = if found.mnemonic() == Mnemonic::Sub { -by } else { by };
+                    Moves::Sum { to: number(first), from: number(first), by }
+                }
+                Err(_) => Moves::Nothing,
+            }
+        }
+        _ => Moves::Nothing,
+    }
+}
+
+fn is_read(access: OpAccess) -> bool {
+    matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
 }
 
 fn is_write(access: OpAccess) -> bool {
@@ -162,13 +293,16 @@ fn aarch64(bytes: &[u8], at: u32) -> Result<Instruction, Undecodable> {
         accesses.push(Access {
             in_frame: !is_literal && matches!(base, 29 | 31),
             writes: false,
+            reads: true,
             registers: [base as u16 + 1, if is_indexed { field(word, 16, 5) as u16 + 1 } else { 0 }],
+            scale: 1,
             // Not decoded: each access counts alone, since its register may differ from itself.
             offset: i64::from(at) * i64::from(crate::cost::LINE),
             size: 16,
         });
     }
-    Ok(Instruction { at, len: 4, flow, accesses, changes: vec![field(word, 0, 5) as u16 + 1] })
+    let changes = vec![field(word, 0, 5) as u16 + 1];
+    Ok(Instruction { at, len: 4, flow, accesses, changes, reads: Vec::new(), moves: Moves::Nothing })
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! The blocks of machine code, where they lead, and its loops.
 
+use crate::cost::{Cost, LINE};
 use crate::decode::{Decode, Flow, Instruction};
 use crate::error::NoBound;
 use millrace_midend::machine::{Does, MachineCode, Origin};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most instructions of one function.
@@ -16,6 +18,14 @@ pub(crate) type BlockNumber = usize;
 pub(crate) struct Block {
     pub(crate) instructions: Vec<Instruction>,
     pub(crate) successors: Vec<BlockNumber>,
+}
+
+impl Block {
+    /// The first and the last line of its code, counted from the start of all, which is at the start of a page.
+    pub(crate) fn code_lines(&self) -> Option<(u32, u32)> {
+        let (first, last) = (self.instructions.first()?, self.instructions.last()?);
+        Some((first.at / LINE, (last.at + last.len - 1) / LINE))
+    }
 }
 
 /// Machine code as blocks. The first one is where it starts; all are reachable from there.
@@ -71,6 +81,15 @@ impl Graph {
         Ok(Graph { blocks, loops, loop_of })
     }
 
+    /// What it costs to go from a block to another one: a line of code, unless that starts in the last line of the first.
+    pub(crate) fn edge(&self, from: BlockNumber, to: BlockNumber) -> Cost {
+        match (self.blocks[from].code_lines(), self.blocks[to].code_lines()) {
+            (Some((_, last)), Some((first, _))) if last == first => Cost::default(),
+            (Some((_, last)), Some((first, _))) if last + 1 == first => Cost::of_code(0, 1),
+            _ => Cost::of_code(1, 0),
+        }
+    }
+
     /// How many bytes the instructions have.
     pub(crate) fn bytes(&self) -> u64 {
         let instructions = self.blocks.iter().flat_map(|block| &block.instructions);
@@ -102,7 +121,7 @@ pub(crate) fn mark<'a>(code: &'a MachineCode, instruction: &Instruction) -> Opti
 
 /// The instructions that the start leads to, and where blocks start.
 fn reachable(code: &MachineCode) -> Result<(BTreeMap<u32, Instruction>, BTreeSet<u32>), NoBound> {
-    let mut decode = Decode::new(code);
+    let mut decode = Decode::new(&code.bytes, code.processor);
     let (mut found, mut leaders) = (BTreeMap::new(), BTreeSet::from([0]));
     let mut waiting = vec![0];
     while let Some(mut at) = waiting.pop() {
@@ -156,26 +175,78 @@ fn jump_table(code: &MachineCode, instruction: &Instruction) -> Result<Vec<u32>,
     if targets.is_empty() { Err(unknown) } else { Ok(targets) }
 }
 
-/// The loops, each before those inside it.
-fn find_loops(code: &MachineCode, blocks: &[Block]) -> Result<Vec<Loop>, NoBound> {
-    let order = reverse_postorder(blocks);
-    let mut place = vec![0; blocks.len()];
-    order.iter().enumerate().for_each(|(at, block)| place[*block] = at);
-    let mut predecessors = vec![Vec::new(); blocks.len()];
-    for (number, block) in blocks.iter().enumerate() {
-        block.successors.iter().for_each(|to| predecessors[*to].push(number));
+/// The order in which control comes to blocks.
+pub(crate) struct Flowing {
+    /// The blocks in reverse postorder: only paths back lead to an earlier one.
+    pub(crate) order: Vec<BlockNumber>,
+    /// The place of each block in that order.
+    pub(crate) place: Vec<usize>,
+    /// The blocks that lead to each block.
+    pub(crate) predecessors: Vec<Vec<BlockNumber>>,
+    /// The nearest block that each path to a block passes.
+    dominators: Vec<BlockNumber>,
+}
+
+impl Flowing {
+    pub(crate) fn new(blocks: &[Block]) -> Flowing {
+        let order = reverse_postorder(blocks);
+        let mut place = vec![0; blocks.len()];
+        order.iter().enumerate().for_each(|(at, block)| place[*block] = at);
+        let mut predecessors = vec![Vec::new(); blocks.len()];
+        for (number, block) in blocks.iter().enumerate() {
+            block.successors.iter().for_each(|to| predecessors[*to].push(number));
+        }
+        let dominators = dominators(&order, &place, &predecessors);
+        Flowing { order, place, predecessors, dominators }
     }
-    let dominators = dominators(&order, &place, &predecessors);
-    let dominates = |above: BlockNumber, mut below: BlockNumber| {
+
+    fn dominates(&self, above: BlockNumber, mut below: BlockNumber) -> bool {
         while below != above && below != 0 {
-            below = dominators[below];
+            below = self.dominators[below];
         }
         below == above
-    };
+    }
+
+    /// The nearest block that each path to any of some blocks passes, or one of them.
+    pub(crate) fn common_dominator(&self, blocks: impl Iterator<Item = BlockNumber>) -> BlockNumber {
+        let nearest = |mut one: BlockNumber, mut other: BlockNumber| {
+            while one != other {
+                if self.place[one] > self.place[other] {
+                    one = self.dominators[one];
+                } else {
+                    other = self.dominators[other];
+                }
+            }
+            one
+        };
+        blocks.reduce(nearest).unwrap_or(0)
+    }
+
+    /// The largest sum of a path that goes back nowhere, where some blocks have a number.
+    pub(crate) fn longest(&self, of_blocks: &FxHashMap<BlockNumber, u64>) -> u64 {
+        if of_blocks.len() < 2 {
+            return of_blocks.values().sum();
+        }
+        let mut best = vec![0u64; self.order.len()];
+        let mut longest = 0;
+        for (place, block) in self.order.iter().enumerate() {
+            let before = self.predecessors[*block].iter().map(|before| self.place[*before]);
+            let before = before.filter(|before| *before < place).map(|before| best[before]).max();
+            best[place] = before.unwrap_or(0) + of_blocks.get(block).copied().unwrap_or(0);
+            longest = longest.max(best[place]);
+        }
+        longest
+    }
+}
+
+/// The loops, each before those inside it.
+fn find_loops(code: &MachineCode, blocks: &[Block]) -> Result<Vec<Loop>, NoBound> {
+    let flowing = Flowing::new(blocks);
+    let Flowing { place, predecessors, .. } = &flowing;
     let mut loops: BTreeMap<BlockNumber, BTreeSet<BlockNumber>> = BTreeMap::new();
     for (from, block) in blocks.iter().enumerate() {
         for to in block.successors.iter().copied().filter(|to| place[*to] <= place[from]) {
-            if !dominates(to, from) {
+            if !flowing.dominates(to, from) {
                 let at = blocks[to].instructions.first().map_or(0, |first| first.at);
                 return Err(NoBound::Loop { place: describe(code, at) });
             }

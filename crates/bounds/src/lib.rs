@@ -4,6 +4,8 @@
 //! midend::machine::MachineCode  what a code generator tells: bytes, blocks, for which node each instruction was made
 //!   decode      bytes as instructions: where they lead, what they touch
 //!   graph       blocks and loops
+//!   addresses   which addresses are a known distance apart; levels: which accesses wait for one another
+//!   touched     the lines of blocks that were not touched before
 //!   machine     the loop over packets without its way back; cost of blocks and of what they call (contracts)
 //!   way         where packets can go, in the code and in the program at once
 //!   circuit     numbers as literals of a SAT solver
@@ -15,6 +17,7 @@
 //! for the tables as they are. What it takes for granted is written in docs/dev/program-bounds.md. It never runs code, depends on no code
 //! generator, and gives an error with its place where there is no bound ([`NoBound`]).
 
+mod addresses;
 mod calibration;
 mod choice;
 mod circuit;
@@ -25,11 +28,13 @@ mod decode;
 mod error;
 mod graph;
 mod knowledge;
+mod levels;
 mod machine;
 mod packet;
 mod report;
 mod search;
 mod story;
+mod touched;
 mod way;
 
 pub use calibration::{Calibration, CalibrationError};
@@ -79,14 +84,20 @@ pub fn analyse(
         }
         Ok(found)
     };
+    // The code of a batch counts once and whole: its packets may take all paths. That of one packet is the code of its path.
     let ps = calibration.map(|calibration| |cost: Cost| calibration.ps(cost));
+    let ps_of_batch = calibration.map(|calibration| |cost: Cost| calibration.ps(cost.without_code()));
     let dearest = |batch| -> Result<(Machine<'_>, Dearest), NoBound> {
+        let time: Option<&dyn Fn(Cost) -> u64> = match batch {
+            Batch::OfOne => ps.as_ref().map(|ps| ps as _),
+            Batch::OfMany => ps_of_batch.as_ref().map(|ps| ps as _),
+        };
         let machine = Machine::new(program, code, knowledge, batch)?;
         let dearest = Dearest {
             instructions: search(&machine, &|cost| cost.instructions)?,
             own: search(&machine, &|cost| cost.own)?,
             lines: search(&machine, &|cost| cost.lines)?,
-            time: ps.as_ref().map(|ps| search(&machine, ps)).transpose()?,
+            time: time.map(|ps| search(&machine, ps)).transpose()?,
         };
         Ok((machine, dearest))
     };
@@ -97,12 +108,13 @@ pub fn analyse(
     let way = instructions.way.as_ref();
     Ok(Part {
         each: each.cost(),
-        once: machine.once,
+        once: machine.once.without_code(),
         frame_lines: lines_of(machine.graph.frame_bytes()) + 1,
         code_lines: lines_of(machine.graph.bytes()),
+        called_lines: machine.calls.values().fold(0, |sum, call| sum.saturating_add(call.code_lines())),
         code_bytes: code.bytes.len() as u64,
         ps_each: each.time.as_ref().map(|time| time.weight),
-        alone: single.once + alone.cost(),
+        alone: single.once.without_code() + alone.cost(),
         ps_alone: alone
             .time
             .as_ref()
@@ -136,7 +148,9 @@ struct Dearest {
 impl Dearest {
     /// What no packet exceeds.
     fn cost(&self) -> Cost {
-        Cost { instructions: self.instructions.weight, own: self.own.weight, lines: self.lines.weight }
+        let [instructions, own, lines] =
+            [&self.instructions, &self.own, &self.lines].map(|found| found.weight);
+        Cost { instructions, own, lines, ..Cost::default() }
     }
 }
 

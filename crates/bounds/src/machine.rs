@@ -1,13 +1,15 @@
 //! Machine code as a search needs it: the loop over the packets of each phase without its way back, what each block costs, and
 //! which nodes of the program its instructions tell of.
 
+use crate::addresses::Addresses;
 use crate::contracts::{Contract, contract};
 use crate::copies::most_copies;
-use crate::cost::{Cost, of_block};
+use crate::cost::Cost;
 use crate::decode::Flow;
 use crate::error::NoBound;
 use crate::graph::{BlockNumber, Graph, Loop, describe, does, mark, reverse_postorder};
 use crate::knowledge::Knowledge;
+use crate::touched::{self, Lines};
 use millrace_midend::machine::{Callee, Does, MachineCode};
 use millrace_midend::specialise::NodeId;
 use millrace_pipeline::entity::EntitySet;
@@ -61,7 +63,7 @@ impl<'a> Machine<'a> {
         let count = graph.blocks.len();
         let mut machine = Machine {
             code,
-            costs: graph.blocks.iter().map(of_block).collect(),
+            costs: own_costs(&graph, code),
             marks: vec![Vec::new(); count],
             loud: EntitySet::new(),
             headers: BTreeMap::new(),
@@ -231,7 +233,8 @@ impl<'a> Machine<'a> {
         for block in order.iter().rev() {
             let mut after = Cost::default();
             for to in &self.successors[*block] {
-                after = after.most(best.get(to).copied().unwrap_or_default());
+                let edge = self.graph.edge(*block, *to);
+                after = after.most(best.get(to).copied().map_or(Cost::default(), |best| best + edge));
             }
             best.insert(*block, self.costs[*block] + after);
         }
@@ -278,11 +281,13 @@ impl<'a> Machine<'a> {
                 let returns = blocks[block].instructions.iter().any(|i| i.flow == Flow::Return);
                 let ends = (returns && to.is_none()).then(Cost::default);
                 let forward = blocks[block].successors.iter().filter(|to| place[**to] > place[block]);
-                let after = forward.filter_map(|to| best[*to]).chain(ends).reduce(Cost::most);
+                let after = forward.filter_map(|to| Some(best[*to]? + self.graph.edge(block, *to)));
+                let after = after.chain(ends).reduce(Cost::most);
                 after.map(|after| after + self.costs[block])
             };
         }
-        from.iter().filter_map(|block| best[*block]).reduce(Cost::most)
+        // Where it comes from is not told: another line of code.
+        from.iter().filter_map(|block| Some(best[*block]? + Cost::of_code(1, 0))).reduce(Cost::most)
     }
 
     /// What is done for a batch of one after the loop of a phase, before that of another or at the end.
@@ -301,7 +306,7 @@ impl<'a> Machine<'a> {
         for block in order.iter().rev() {
             let mut after = Cost::default();
             for to in blocks[*block].successors.iter().filter(|to| place[**to] > place[*block]) {
-                after = after.most(best[*to]);
+                after = after.most(best[*to] + self.graph.edge(*block, *to));
             }
             let own = if self.phase_of[*block].is_some() { Cost::default() } else { self.costs[*block] };
             best[*block] = own + after;
@@ -312,6 +317,18 @@ impl<'a> Machine<'a> {
         }
         Ok(best[0])
     }
+}
+
+/// What each block costs without what it calls.
+fn own_costs(graph: &Graph, code: &MachineCode) -> Vec<Cost> {
+    let lines = touched::lines(graph, &Addresses::new(graph, code.processor, code.frame_by_address));
+    let own = graph.blocks.iter().zip(lines).map(|(block, Lines { count, waits })| {
+        let instructions = block.instructions.len() as u64;
+        let code = block.code_lines().map_or(0, |(first, last)| u64::from(last - first));
+        let own = Cost { instructions, own: instructions, ..Cost::default() };
+        own + Cost::of_lines(count, waits) + Cost::of_code(0, code)
+    });
+    own.collect()
 }
 
 /// How many packets a batch has.

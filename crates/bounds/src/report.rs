@@ -51,12 +51,15 @@ pub struct Part {
     pub frame_lines: u64,
     /// Cache lines of the code, once for a batch.
     pub code_lines: u64,
+    /// Cache lines of code that is called, once for a batch.
+    #[serde(skip)]
+    pub called_lines: u64,
     /// Bytes of the code.
     pub code_bytes: u64,
     /// Time for each packet in picoseconds, on a machine that was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ps_each: Option<u64>,
-    /// Time for a batch of one packet in picoseconds, code and data of the frame apart.
+    /// Time for a batch of one packet in picoseconds, with the lines of code on its path, without those of the frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ps_alone: Option<u64>,
     /// The bound of instructions without what conditions exclude.
@@ -90,7 +93,7 @@ pub struct Part {
 impl Part {
     /// The most that a batch of so many packets costs.
     pub fn of_batch(&self, packets: u64) -> Cost {
-        let frame = Cost::of_lines(self.frame_lines);
+        let frame = Cost::of_lines(self.frame_lines, 1);
         if packets == 1 {
             return self.alone + frame;
         }
@@ -99,12 +102,14 @@ impl Part {
 
     /// The most that it takes, in picoseconds, code and data all from memory.
     pub fn ps_of_batch(&self, packets: u64, machine: &Calibration) -> Option<u64> {
-        let lines = self.frame_lines + self.code_lines;
         if packets == 1 {
-            let around = machine.ps(Cost::of_lines(lines)).saturating_add(machine.ps_per_batch);
+            let around = machine.ps(Cost::of_lines(self.frame_lines, 1)).saturating_add(machine.ps_per_batch);
             return Some(around.saturating_add(self.ps_alone?));
         }
-        let once = machine.ps(self.once + Cost::of_lines(lines)).saturating_add(machine.ps_per_batch);
+        // Packets may take any path, so each line of code is one that a jump leads to.
+        let code = Cost::of_code(self.code_lines.saturating_add(self.called_lines), 0);
+        let lines = Cost::of_lines(self.frame_lines, 1) + code;
+        let once = machine.ps(self.once + lines).saturating_add(machine.ps_per_batch);
         Some(once.saturating_add(self.ps_each?.saturating_mul(packets)))
     }
 }

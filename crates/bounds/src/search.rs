@@ -197,7 +197,11 @@ impl<'a, 'w> Search<'a, 'w> {
         cost: Cost,
         queue: &mut BinaryHeap<Waiting>,
     ) -> Result<(), NoBound> {
-        let cost = cost + self.own_cost(&next);
+        let from = before.and_then(|before| match self.begun[before].at {
+            Next::Block(block, ..) | Next::Phase(block, ..) => Some(block),
+            Next::Done(..) => None,
+        });
+        let cost = cost + self.own_cost(from, &next);
         let left = match &next {
             Next::Done(..) => Some(0),
             Next::Block(block, place, _) | Next::Phase(block, place, _) => {
@@ -224,12 +228,17 @@ impl<'a, 'w> Search<'a, 'w> {
         64
     }
 
-    /// What a step costs by itself.
-    fn own_cost(&self, next: &Next) -> Cost {
+    /// What a step from a block costs by itself.
+    fn own_cost(&self, from: Option<BlockNumber>, next: &Next) -> Cost {
         match next {
             Next::Done(_, phase) => self.machine.between(*phase, None),
-            Next::Block(block, ..) => self.machine.costs[*block],
-            Next::Phase(block, _, moves) => self.machine.costs[*block] + self.of_waiting(moves),
+            Next::Block(block, ..) => {
+                let edge = from.map_or(Cost::of_code(1, 0), |from| self.machine.graph.edge(from, *block));
+                self.machine.costs[*block] + edge
+            }
+            Next::Phase(block, _, moves) => {
+                self.machine.costs[*block] + Cost::of_code(1, 0) + self.of_waiting(moves)
+            }
         }
     }
 
@@ -272,7 +281,7 @@ impl<'a, 'w> Search<'a, 'w> {
             let (from, from_place, copies) = at;
             for next in self.paths.after(from, from_place)? {
                 let Some(copies) = self.copies(from, copies, &next) else { continue };
-                let own = (self.weight)(self.own_cost(&next));
+                let own = (self.weight)(self.own_cost(Some(from), &next));
                 let after = match &next {
                     Next::Done(..) => Some(0),
                     Next::Block(block, place, _) | Next::Phase(block, place, _) => {

@@ -11,7 +11,7 @@ use millrace_dataplane::{EngineKind, Switch, SwitchConfig, described};
 use millrace_frames::MAX_FRAME;
 use millrace_syntax::read_text;
 use pcap_file::pcap::{PcapPacket, PcapWriter};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -97,8 +97,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     let found = millrace_bench::calibrate();
     drop(progress);
     let (processor, machine) = this_machine()?;
-    let times = [found.ps_per_instruction, found.ps_per_line, found.ps_per_batch];
-    let calibration = Calibration::new(processor, machine, times);
+    let calibration = Calibration::new(processor, machine, found.all());
     let text = serde_json::to_string_pretty(&calibration)
         .map_err(|error| Failure::failed("the calibration", error))?;
     let path = &args.output;
@@ -107,10 +106,13 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
         say_line(json!({ "ok": true, "output": path.display().to_string(), "calibration": calibration }));
     } else {
         say(format_args!(
-            "{}\nan instruction {} ps, a cache line {} ps, a batch {} ps\n",
+            "{}\nan instruction {} ps, a cache line {} ps, of several at once {} ps, of code {} ps, after a jump {} ps, a batch {} ps\n",
             calibration.processor,
             calibration.ps_per_instruction,
             calibration.ps_per_line,
+            calibration.ps_per_line_at_once,
+            calibration.ps_per_line_of_code,
+            calibration.ps_per_jump,
             calibration.ps_per_batch
         ));
     }
@@ -122,8 +124,13 @@ fn read_calibration(path: &Path) -> Result<Calibration, Failure> {
     let text =
         read_text(path, MAX_BYTES).map_err(|error| Failure::failed(format!("cannot read {name}"), error))?;
     // The message ends with the line and the column.
-    let calibration: Calibration =
-        serde_json::from_str(&text).map_err(|error| Failure::failed(&name, error))?;
+    let wrong = |error: serde_json::Error| Failure::failed(&name, error);
+    // Another version has other fields.
+    let any: Value = serde_json::from_str(&text).map_err(wrong)?;
+    if let Some(version) = any["version"].as_u64() {
+        Calibration::check_version(version).map_err(|error| Failure::failed(&name, error))?;
+    }
+    let calibration: Calibration = serde_json::from_str(&text).map_err(wrong)?;
     let (processor, machine) = this_machine()?;
     calibration.check(&processor, &machine).map_err(|error| Failure::failed(&name, error))?;
     Ok(calibration)

@@ -1,5 +1,7 @@
 //! Programs with their bounds, and the instructions that their code executes for packets, counted one by one.
 
+pub mod lines;
+
 use millrace_bounds::{Contract, Input, Knowledge, NoBound, Part, analyse, call_at};
 use millrace_compile::{Options, Source, Standard, check};
 use millrace_dataplane::{Described, EngineKind, Switch, SwitchConfig, described};

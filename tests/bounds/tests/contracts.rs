@@ -62,6 +62,21 @@ fn hold(
                 };
                 let contract = contract.unwrap_or_default();
                 let most = contract.of_keys(keys).instructions;
+                if let Some(code) = steps.code_called.get(at) {
+                    let waits = contract.of_keys(keys).waits;
+                    seen.note(
+                        format!("{name} {label}: lines of code that jumps lead to"),
+                        code.jumps,
+                        waits.jumps,
+                        packets,
+                    );
+                    seen.note(
+                        format!("{name} {label}: lines of code after others"),
+                        code.follows,
+                        waits.follows,
+                        packets,
+                    );
+                }
                 if contract.allocates {
                     // Room is made now and then for many calls: they are bounded together.
                     let calls = steps.in_code[at];

@@ -4,6 +4,7 @@
 //!     BOUNDS_PACKETS=100000 BOUNDS_PROGRAM=router cargo test --release -p millrace-counted-bounds -- --nocapture
 
 use millrace_bounds::Part;
+use millrace_counted_bounds::lines::touched;
 use millrace_counted_bounds::{Bounded, Mutations, all};
 use millrace_frames::{MAX_BATCH, MAX_FRAME};
 use std::collections::BTreeMap;
@@ -54,8 +55,8 @@ fn no_packet_costs_more_than_the_bound() {
     let wanted = std::env::var("BOUNDS_PROGRAM").ok();
     let mut failed = Vec::new();
     println!(
-        "{:28} {:>7} {:>7} {:>7} {:>6} {:>7} {:>8}",
-        "program", "bound", "largest", "directed", "ratio", "paths", "packets"
+        "{:28} {:>7} {:>7} {:>7} {:>6} {:>7} {:>7} {:>7} {:>8}",
+        "program", "bound", "largest", "directed", "ratio", "lines <", "touched", "paths", "packets"
     );
     for path in all() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -123,7 +124,7 @@ fn most_of(bound: &Part, packets: u64) -> u64 {
 /// Counts packets of a part; says what is above its bound.
 fn check(bounded: &mut Bounded, part: usize, name: &str) -> Vec<String> {
     let bound = bounded.bounds[part].clone();
-    let (mut failed, mut largest, mut directed) = (Vec::new(), 0, 0);
+    let (mut failed, mut largest, mut directed, mut most_lines) = (Vec::new(), 0, 0, 0);
     let mut calls: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut mutations = Mutations::new(bounded.frames.clone(), 1);
     let frame = bound.frame.clone();
@@ -164,6 +165,14 @@ fn check(bounded: &mut Bounded, part: usize, name: &str) -> Vec<String> {
             directed = directed.max(counted);
         }
         largest = largest.max(counted);
+        let lines = touched(&bounded.counted.parts[part].code.bytes, &steps).len() as u64;
+        most_lines = most_lines.max(lines);
+        if lines > bound.alone.lines {
+            failed.push(format!(
+                "{name}: {lines} lines for {frame:02x?} on {port}, the bound is {}",
+                bound.alone.lines
+            ));
+        }
         let most = most_of(&bound, 1);
         if counted > most {
             failed.push(format!(
@@ -197,7 +206,8 @@ fn check(bounded: &mut Bounded, part: usize, name: &str) -> Vec<String> {
     }
     let tight = if bound.is_tight { "" } else { " (not found)" };
     println!(
-        "{name:28} {most:>7} {largest:>7} {directed:>7} {ratio:>6.3} {:>7} {:>8}{tight}",
+        "{name:28} {most:>7} {largest:>7} {directed:>7} {ratio:>6.3} {:>7} {most_lines:>7} {:>7} {:>8}{tight}",
+        bound.alone.lines,
         bound.paths,
         packets()
     );

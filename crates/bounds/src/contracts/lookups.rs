@@ -58,11 +58,13 @@ pub(super) fn lookup(program: &Program, knowledge: &Knowledge, table: TableId) -
         counted = Counted { alone: counted.alone + each, once: counted.once, each: counted.each + each };
         lines += 16;
     }
-    let of = |instructions, lines| Cost { instructions, own: 0, lines };
+    // The steps of a lookup wait for one another; so do the engine, its arrays, and what belongs to the entry that is found.
+    let waits = probes + 4;
+    let of = |instructions, lines, waits| Cost { instructions, ..Cost::of_lines(lines, waits) };
     Some(Contract {
-        once: of(counted.once, 12),
-        each: of(counted.each, lines),
-        alone: of(counted.alone, lines + 12),
+        once: of(counted.once, 12, 12),
+        each: of(counted.each, lines, waits.min(lines)),
+        alone: of(counted.alone, lines + 12, (waits + 4).min(lines + 12)),
         allocates: false,
     })
 }

@@ -1,5 +1,6 @@
 //! The command line from outside: exit status, standard output, standard error.
 
+mod bounds;
 mod chassis;
 mod check;
 mod common;
