@@ -13,7 +13,7 @@
 //! allocator's places are used in no other way. Places that are used by address (`MachineCode::frame_by_address`) are not followed.
 
 use crate::decode::{Access, FRAME_X86, Flow, Instruction, Moves, REGISTERS, register};
-use crate::graph::{BlockNumber, Graph, reverse_postorder};
+use crate::graph::{BlockNumber, Flowing, Graph};
 use crate::levels::Levels;
 use millrace_midend::machine::Processor;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -148,13 +148,7 @@ impl<'g> Follow<'g> {
     /// What is held where each block starts; none: nothing leads there.
     fn starts(&self) -> Vec<Option<Vec<Value>>> {
         let blocks = &self.graph.blocks;
-        let order = reverse_postorder(blocks);
-        let mut place = vec![0; blocks.len()];
-        order.iter().enumerate().for_each(|(at, block)| place[*block] = at);
-        let mut predecessors = vec![Vec::new(); blocks.len()];
-        for (number, block) in blocks.iter().enumerate() {
-            block.successors.iter().for_each(|to| predecessors[*to].push(number));
-        }
+        let Flowing { order, place, predecessors, .. } = Flowing::new(blocks);
         // What has a name of its own at the start of a loop.
         let mut own: FxHashSet<(BlockNumber, usize)> = FxHashSet::default();
         for round in 0.. {

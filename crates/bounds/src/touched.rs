@@ -44,7 +44,7 @@ pub(crate) fn lines(graph: &Graph, addresses: &Addresses) -> Vec<Lines> {
     for (base, touches) in of_base {
         let renewed: Vec<Renewed> = names(base).filter_map(|name| renewed(name, addresses)).collect();
         for piece in pieces(touches) {
-            let piece = Piece { touches: &piece, renewed: &renewed, flowing: &flowing };
+            let piece = Piece { touches: &piece, renewed: &renewed, flowing: &flowing, graph };
             let own = piece.block_by_block(&mut steps);
             let at_once = of_new(hull(piece.touches));
             let counts = own.iter().map(|(block, Adds { count, .. })| (*block, *count)).collect();
@@ -177,6 +177,7 @@ struct Piece<'t> {
     touches: &'t [&'t Touch],
     renewed: &'t [Renewed],
     flowing: &'t Flowing,
+    graph: &'t Graph,
 }
 
 /// What a block does: touches some bytes, up to where the base gets another value.
@@ -246,9 +247,16 @@ impl Piece<'_> {
         let own_touches = self.touches.iter().filter(|touch| touch.block == block);
         own_touches.filter(|touch| Some(touch.level) == first).for_each(|touch| own.add(touch.span));
         whole.add(hull(self.touches));
-        // Each later level may wait for a line, as long as there are lines left.
-        let counts = levels.into_iter().map(|(block, levels)| (block, levels.len() as u64)).collect();
-        let later = self.flowing.longest(&counts) + here.len() as u64;
+        // Each later level may wait for a line, as long as there are lines left. The turns of a loop may take different paths: then all
+        // its blocks count.
+        let is_turned = |other: &BlockNumber| self.graph.loop_of[*other] != self.graph.loop_of[block];
+        let counts: FxHashMap<BlockNumber, u64> =
+            levels.into_iter().map(|(block, levels)| (block, levels.len() as u64)).collect();
+        let later = match counts.keys().any(is_turned) {
+            true => counts.values().sum(),
+            false => self.flowing.longest(&counts),
+        };
+        let later = later + here.len() as u64;
         (block, first, whole.more_than(&own).min(later))
     }
 
@@ -358,6 +366,14 @@ mod tests {
         // Once for both touches, before the paths part; the second block may be the first that asks.
         let touches = vec![touch(1, CONTEXT, (0, 64)), touch(3, CONTEXT, (0, 64))];
         assert_eq!(lines_of(&DIAMOND, touches, &[]), [(2, 2), (0, 0), (0, 0), (0, 0)]);
+        // The turns of a loop may take each of two paths: 257 bytes touch five lines at most, once; the block before the loop asks for the
+        // first, and three blocks in it may wait.
+        let mut looping = graph(&[&[1], &[2, 3], &[4], &[4], &[1, 5], &[]]);
+        looping.loop_of = [None, Some(0), Some(0), Some(0), Some(0), None].to_vec();
+        let parts = [(0, (-1, 0)), (2, (0, 64)), (3, (64, 192)), (4, (128, 256))];
+        let touches = parts.map(|(block, span)| touch(block, CONTEXT, span)).to_vec();
+        let found = lines(&looping, &Addresses { touches, given: FxHashMap::default() });
+        assert_eq!(found[0], Lines { count: 5, waits: 4 });
         // On paths of which no packet takes both, each counts where it is.
         let touches = vec![touch(1, CONTEXT, (0, 64)), touch(2, CONTEXT, (0, 64))];
         assert_eq!(lines_of(&DIAMOND, touches, &[]), [(0, 0), (2, 1), (2, 1), (0, 0)]);
