@@ -39,6 +39,10 @@ pub const P4RUNTIME: Service = Service {
     default_port: 9559,
 };
 
+/// The same of a device with many switches, with the words of its file.
+pub const P4RUNTIME_OF_DEVICE: Service =
+    Service { option: "grpc", open_option: "grpc-allow-plaintext", ..P4RUNTIME };
+
 /// The Thrift interface of bmv2.
 pub const THRIFT: Service = Service {
     name: "Thrift",
@@ -47,6 +51,10 @@ pub const THRIFT: Service = Service {
     harm: "write to the switch and replace its program",
     default_port: 9090,
 };
+
+/// The same of a switch among many of a device, with the words of its file.
+pub const THRIFT_OF_SWITCH: Service =
+    Service { option: "thrift", open_option: "thrift-allow-remote", ..THRIFT };
 
 /// Metrics and captures over HTTP.
 pub const METRICS: Service = Service {
@@ -111,8 +119,8 @@ pub enum Admission {
     AnybodyEncrypted,
     /// Clients with a token that they send as it is; whoever listens in has it then.
     WithToken,
-    /// Clients with a certificate that an authority has signed (mutual TLS).
-    Certified,
+    /// Clients that are known, over TLS: by a certificate that an authority has signed (mutual TLS), or by a token.
+    Known,
 }
 
 /// Why a server does not listen.
@@ -135,9 +143,9 @@ impl fmt::Display for ListenError {
                      {open_option} allows it; {option} {} is for this machine only",
                     address.port()
                 )?;
-                match **service == P4RUNTIME {
+                match service.name == P4RUNTIME.name {
                     true => {
-                        f.write_str("; --grpc-cert, --grpc-key and --grpc-client-ca ask for certificates")
+                        write!(f, "; {option}-cert, {option}-key and {option}-client-ca ask for certificates")
                     }
                     false => Ok(()),
                 }
@@ -161,6 +169,17 @@ impl fmt::Display for ListenError {
                     _ => Ok(()),
                 }
             }
+        }
+    }
+}
+
+impl ListenError {
+    /// The same in the words of another service.
+    #[must_use]
+    pub fn of(self, service: &'static Service) -> ListenError {
+        match self {
+            ListenError::Exposed(_, address) => ListenError::Exposed(service, address),
+            ListenError::Refused(_, address, error) => ListenError::Refused(service, address, error),
         }
     }
 }
@@ -212,13 +231,13 @@ pub fn bind_udp(
 }
 
 /// What an operator should know of a server that listens at an address: who can do what. None where only this machine
-/// reaches it, or where clients need a certificate.
+/// reaches it, or where clients are known over TLS.
 pub fn exposure(service: &Service, address: SocketAddr, admission: Admission) -> Option<String> {
-    let Service { name, harm, .. } = service;
+    let Service { name, option, harm, .. } = service;
     match admission {
-        Admission::Certified => None,
+        Admission::Known => None,
         Admission::AnybodyEncrypted => Some(format!(
-            "{name} at {address}: TLS without --grpc-client-ca authenticates no client, anyone who reaches this \
+            "{name} at {address}: TLS without {option}-client-ca authenticates no client, anyone who reaches this \
              address can {harm}"
         )),
         Admission::Anybody | Admission::WithToken if is_local(address) => None,
@@ -261,7 +280,7 @@ mod tests {
         assert!(bind_udp(&SNMP, "127.0.0.1:0".parse().unwrap(), false).is_ok());
         let anywhere = "0.0.0.0:0".parse().unwrap();
         assert!(bind(&P4RUNTIME, anywhere, Admission::AnybodyEncrypted, false).is_ok());
-        assert!(bind(&P4RUNTIME, anywhere, Admission::Certified, false).is_ok());
+        assert!(bind(&P4RUNTIME, anywhere, Admission::Known, false).is_ok());
         assert!(bind(&METRICS, anywhere, Admission::WithToken, false).is_err());
     }
 
@@ -275,7 +294,7 @@ mod tests {
         for address in [here, anywhere] {
             let said = exposure(&P4RUNTIME, address, Admission::AnybodyEncrypted).unwrap();
             assert!(said.contains("authenticates no client"), "{said}");
-            assert_eq!(exposure(&P4RUNTIME, address, Admission::Certified), None);
+            assert_eq!(exposure(&P4RUNTIME, address, Admission::Known), None);
         }
     }
 

@@ -4,14 +4,13 @@ use crate::cli::{Engine, LogArgs, Simulator};
 use crate::cores::missing;
 use crate::entries::read_config;
 use crate::findings::Failure;
-use crate::grpc::warn_of_exposure;
+use crate::grpc::tell_exposure;
 use crate::logging::{self, Log};
 use crate::output::{has_colour, note_line, say_line, tell_coloured};
 use crate::privileges::{Opener, Privileges};
 use clap::{Args, Subcommand};
 use millrace_device_file::DeviceFile;
-use millrace_listen::{Address, Admission, P4RUNTIME};
-use millrace_observe::DEVICE;
+use millrace_listen::Address;
 use millrace_printable::counted;
 use millrace_virtual_switches::{ControlSocket, Device, OpenPorts};
 use serde_json::json;
@@ -129,23 +128,17 @@ fn run(path: &Path, args: &RunDevice, is_json: bool) -> Result<(), Failure> {
     note_line(format_args!("ctl: {}", socket.path().display()));
     if let Some(address) = device.p4runtime() {
         note_line(format_args!("P4Runtime: {address}"));
-        let has_tls = file.device.grpc_cert.is_some();
-        let admission = match file.device.grpc_client_ca.is_some() {
-            true => Admission::Certified,
-            false if has_tls => Admission::AnybodyEncrypted,
-            false => Admission::Anybody,
-        };
-        warn_of_exposure(&P4RUNTIME, address, admission);
+    }
+    for switch in &file.switches {
+        if let Some(address) = device.thrift(&switch.name) {
+            note_line(format_args!("Thrift of switch {}: {address}", switch.name));
+        }
     }
     if let Some(address) = device.http() {
         note_line(format_args!("metrics at http://{address}/metrics"));
         info!(%address, "metrics");
-        let admission = match device.knows_its_clients() {
-            true => Admission::WithToken,
-            false => Admission::Anybody,
-        };
-        warn_of_exposure(&DEVICE, address, admission);
     }
+    device.exposures().iter().for_each(|exposure| tell_exposure(exposure));
     for signal in signals.forever() {
         if signal != SIGHUP {
             break;

@@ -69,10 +69,15 @@ pub(crate) fn client_tls(
 
 /// Warns of a server that lets in whoever reaches it.
 pub(crate) fn warn_of_exposure(service: &Service, address: SocketAddr, admission: Admission) {
-    if let Some(exposure) = millrace_listen::exposure(service, address, admission) {
-        warn!("{exposure}");
-        note_line(format_args!("warning: {exposure}"));
-    }
+    millrace_listen::exposure(service, address, admission)
+        .iter()
+        .for_each(|exposure| tell_exposure(exposure));
+}
+
+/// Tells the operator, and the log, who reaches a server.
+pub(crate) fn tell_exposure(exposure: &str) {
+    warn!("{exposure}");
+    note_line(format_args!("warning: {exposure}"));
 }
 
 /// The program as controllers see it. What they get as its device config is the image, which they can set again.

@@ -53,7 +53,7 @@ impl Listen {
         match &self.tls {
             None => Admission::Anybody,
             Some(Tls { client_authority: None, .. }) => Admission::AnybodyEncrypted,
-            Some(Tls { client_authority: Some(_), .. }) => Admission::Certified,
+            Some(Tls { client_authority: Some(_), .. }) => Admission::Known,
         }
     }
 }

@@ -17,9 +17,9 @@ use millrace_ctl_api::DEFINITIONS;
 use millrace_dataplane::EngineKind;
 use millrace_device_file::{Change, Changes, DeviceFile, MAX_PACKETS_OF_WORKER, changes};
 use millrace_frames::{MAX_REGION, SlotLayout};
-use millrace_listen::{Address, P4RUNTIME};
-use millrace_observe::Server;
-use millrace_p4runtime::{Another, Listen, Policy, SharedServer, Tls};
+use millrace_listen::{Address, Admission, P4RUNTIME, P4RUNTIME_OF_DEVICE, THRIFT_OF_SWITCH, exposure};
+use millrace_observe::{DEVICE, Server};
+use millrace_p4runtime::{Another, Listen, Policy, SharedServer, StartError, Tls};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -170,9 +170,28 @@ impl Device {
         self.http.as_ref().map(Server::address)
     }
 
-    /// Whether the access list of the file says who may use its servers; else everybody may who reaches them.
-    pub fn knows_its_clients(&self) -> bool {
-        clients::are_known(&self.running().file)
+    /// What an operator should know of who reaches its servers.
+    pub fn exposures(&self) -> Vec<String> {
+        let running = self.running();
+        let knows_its_clients = clients::are_known(&running.file);
+        let p4runtime = running.server.as_ref().map(|server| {
+            let device = &running.file.device;
+            let admission = match (device.grpc_cert.is_some(), knows_its_clients) {
+                (true, is_known) if is_known || device.grpc_client_ca.is_some() => Admission::Known,
+                (true, _) => Admission::AnybodyEncrypted,
+                (false, true) => Admission::WithToken,
+                (false, false) => Admission::Anybody,
+            };
+            (&P4RUNTIME_OF_DEVICE, server.address(), admission)
+        });
+        let http = self.http.as_ref().map(|server| {
+            let admission = if knows_its_clients { Admission::WithToken } else { Admission::Anybody };
+            (&DEVICE, server.address(), admission)
+        });
+        let thrift = running.installed.values().filter_map(Installed::thrift);
+        let thrift = thrift.map(|address| (&THRIFT_OF_SWITCH, address, Admission::Anybody));
+        let servers = p4runtime.into_iter().chain(http).chain(thrift);
+        servers.filter_map(|(service, address, admission)| exposure(service, address, admission)).collect()
     }
 
     /// Records what the device does by itself.
@@ -398,5 +417,8 @@ fn serve(
     let access = clients::are_known(file).then(|| clients.list());
     let policy = Policy { access, audit: clients.audit() };
     let ctl = remote.map(|remote| Another::new(remote.service(), DEFINITIONS));
-    SharedServer::start_with(&listen, policy, ctl).map(Some).map_err(Failure::failed)
+    SharedServer::start_with(&listen, policy, ctl).map(Some).map_err(|error| match error {
+        StartError::Listen(error) => Failure::failed(error.of(&P4RUNTIME_OF_DEVICE)),
+        error => Failure::failed(error),
+    })
 }

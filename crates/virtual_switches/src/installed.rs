@@ -15,7 +15,7 @@ use millrace_control::entries;
 use millrace_dataplane::{Clock, DigestMessage, EngineKind, Notice, PortId, Quotas, Switch, SwitchConfig};
 use millrace_device_file::{Device, Engine, Quota, Switch as Model, VirtualPort};
 use millrace_drivers::{Captures, DEFAULT_CAPTURE_FILE, Links};
-use millrace_listen::{Admission, THRIFT};
+use millrace_listen::{Admission, THRIFT_OF_SWITCH};
 use millrace_observe::Watched;
 use millrace_p4runtime::{CpuLink, DeviceConfig, Feed, Served, Share, SharedServer};
 use millrace_pipeline::Program;
@@ -301,8 +301,9 @@ impl Installed {
             Failure::failed(format_args!("Thrift of switch {}: {error}", model.name))
         };
         let address: millrace_listen::Address = address.parse().map_err(|error| named(&error))?;
-        let address = address.resolve(THRIFT.default_port).map_err(|error| named(&error))?;
-        let bound = millrace_listen::bind(&THRIFT, address, Admission::Anybody, model.thrift_allow_remote);
+        let address = address.resolve(THRIFT_OF_SWITCH.default_port).map_err(|error| named(&error))?;
+        let is_open = model.thrift_allow_remote;
+        let bound = millrace_listen::bind(&THRIFT_OF_SWITCH, address, Admission::Anybody, is_open);
         let listener = bound.map_err(|error| named(&error))?;
         let name =
             |port: &VirtualPort| PortName { number: port.number.into(), interface: port.physical.join("+") };

@@ -8,7 +8,7 @@ use millrace_ctl_api::proto::{Part, ctl_client::CtlClient};
 use millrace_ctl_api::{Answer, Client, ClientError, MAX_REQUEST, RefusalKind, Refused, Request};
 use millrace_p4runtime_api::client::{ClientTls, endpoint};
 use millrace_virtual_switches::{
-    ControlSocket, MAX_CONNECTIONS, MAX_CONNECTIONS_OF_TENANT, MAX_CONNECTIONS_OF_TENANTS,
+    ControlSocket, Device, MAX_CONNECTIONS, MAX_CONNECTIONS_OF_TENANT, MAX_CONNECTIONS_OF_TENANTS, OpenPorts,
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use std::collections::BTreeMap;
@@ -576,4 +576,59 @@ fn who_says_nothing_is_not_waited_for_and_calls_end_with_the_device() {
     drop(device);
     assert!(begun.elapsed() < Duration::from_secs(5), "the device waits for its clients");
     assert!(client.ask(&Request::List).is_err());
+}
+
+/// What a device tells of who reaches its servers.
+fn exposures(keys: &str, rest: &str) -> Vec<String> {
+    let (folder, authority) = (Folder::new(), authority());
+    let (certificate, key) = signed("server", &authority);
+    folder.write("cert.pem", &certificate);
+    folder.write("key.pem", &key);
+    folder.write("ca.pem", &authority.pem());
+    folder.write("boss.token", &token("boss"));
+    Lab::within(folder, &file(keys, rest)).device.exposures()
+}
+
+#[test]
+fn who_reaches_the_servers_of_a_device_is_told() {
+    const TLS: &str = "grpc = \"127.0.0.1:0\"\ngrpc-cert = \"cert.pem\"\ngrpc-key = \"key.pem\"\n";
+    const OPEN: &str = "grpc = \"0.0.0.0:0\"\ngrpc-allow-plaintext = true\n";
+    const HTTP: &str = "http = \"0.0.0.0:0\"\nhttp-allow-remote = true\n";
+    const BOSS: &str = "operator-token-file = \"boss.token\"\n";
+    const AUTHORITY: &str = "grpc-client-ca = \"ca.pem\"\n";
+    let thrift = "thrift = \"0.0.0.0:0\"\nthrift-allow-remote = true";
+    let switch = switch("o", 30, &format!("{CROSS_FILE}\n{thrift}"));
+    for (keys, rest, told) in [
+        (TLS.to_owned(), "", Some("TLS without grpc-client-ca authenticates no client")),
+        (TLS.to_owned() + AUTHORITY, "", None),
+        (TLS.to_owned() + BOSS, "", None),
+        (OPEN.to_owned(), "", Some("P4Runtime at 0.0.0.0:")),
+        (OPEN.to_owned() + BOSS, "", Some("takes tokens without TLS")),
+        (HTTP.to_owned(), "", Some("metrics at 0.0.0.0:")),
+        (HTTP.to_owned() + BOSS, "", Some("takes tokens without TLS")),
+        (String::new(), &switch, Some("Thrift at 0.0.0.0:")),
+    ] {
+        let said = exposures(&keys, rest);
+        assert_eq!(said.len(), told.iter().count(), "{keys}{rest}: {said:?}");
+        assert!(said.iter().zip(told).all(|(said, told)| said.contains(told)), "{keys}{rest}: {said:?}");
+    }
+}
+
+#[test]
+fn errors_of_servers_have_the_words_of_the_file() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let served = switch("o", 30, &format!("{CROSS_FILE}\nthrift = \"{address}\""));
+    for (keys, rest, key) in [
+        (format!("grpc = \"{address}\""), "", "grpc"),
+        (format!("http = \"{address}\""), "", "http"),
+        (String::new(), &*served, "thrift"),
+    ] {
+        let folder = Folder::new();
+        let file = lab::read(&folder, &file(&keys, rest));
+        let started = Device::start(&file, OpenPorts::open(&file).unwrap());
+        let failed = started.err().expect("the address is taken").to_string();
+        assert!(failed.contains(&format!("; {key} names another address")), "{failed}");
+        assert!(!failed.contains("--"), "{failed}");
+    }
 }
