@@ -180,7 +180,7 @@ impl Client {
     }
 
     fn next_tag(&mut self) -> u32 {
-        self.tag = self.tag.wrapping_add(1);
+        self.tag = self.tag.wrapping_add(1).max(1);
         self.tag
     }
 

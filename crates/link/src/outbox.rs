@@ -4,6 +4,7 @@ use crate::limits::{MAX_REQUESTS, MAX_WAITING};
 use crate::wire::ToHost;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The records for one client, in order.
 #[derive(Debug, Default)]
@@ -82,6 +83,12 @@ impl Outbox {
         state.is_closed = true;
         state.records.clear();
         self.changed.notify_all();
+    }
+
+    /// Waits until it is closed, but not longer than that.
+    pub(crate) fn wait_for_close(&self, longest: Duration) {
+        let open = |state: &mut State| !state.is_closed;
+        drop(self.changed.wait_timeout_while(self.lock(), longest, open));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

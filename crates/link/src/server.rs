@@ -43,6 +43,8 @@ struct Shared {
 enum Heard {
     /// A client is there; whether it wants frames.
     Came { client: u64, frames: bool, out: Arc<Outbox>, stream: TcpStream },
+    /// What a client says is no record, and why.
+    Wrong(u64, String),
     /// A client asks.
     Asked(u64, ToDevice),
     /// A client is gone.
@@ -180,7 +182,7 @@ fn converse(client: u64, stream: TcpStream, say: &SyncSender<Heard>, shared: &Sh
                 debug!(%error, "a client of the host link does not read");
                 break;
             }
-            // What is refused to the hello is the connection.
+            // What is refused without a request is the connection.
             if matches!(record, ToHost::Refused(Refused { tag: 0, .. })) {
                 break;
             }
@@ -211,8 +213,18 @@ fn requests(
     shared: &Shared,
 ) -> io::Result<()> {
     loop {
-        let record = reader.next(PATIENCE, &|_| !shared.is_ending.load(Ordering::Acquire))?;
-        let said = ToDevice::decode(&record).map_err(invalid)?;
+        let record = reader.next(PATIENCE, &|_| !shared.is_ending.load(Ordering::Acquire));
+        let read = record.and_then(|record| Ok((ToDevice::decode(&record).map_err(invalid)?, record)));
+        let (said, record) = match read {
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                // After the answers to what came before.
+                if out.reserve() && say.send(Heard::Wrong(client, error.to_string())).is_ok() {
+                    out.wait_for_close(RECORD_TIME);
+                }
+                return Err(error);
+            }
+            read => read?,
+        };
         reader.buffer = record;
         let has_room = matches!(said, ToDevice::Frame { .. }) || out.reserve();
         if !has_room || say.send(Heard::Asked(client, said)).is_err() {
@@ -380,6 +392,11 @@ impl Owner {
             Heard::Left(client) => {
                 if let Some(ClientState { lost: (frames, messages), .. }) = self.clients.remove(&client) {
                     debug!(frames, messages, "lost, and not told");
+                }
+            }
+            Heard::Wrong(client, why) => {
+                if let Some(state) = self.clients.get(&client) {
+                    state.out.answer(refused(0, 0, why));
                 }
             }
             Heard::Asked(client, asked) => {

@@ -245,8 +245,12 @@ fn bad_clients_harm_nobody() {
     raw(b"GET / HTTP/1.1\r\n\r\n");
     let after_hello = |record: &[u8]| raw(&[&hello(VERSION), record].concat());
     assert!(after_hello(&hello(VERSION)).contains("hello before"));
-    after_hello(&[0, 0, 0, 1, 99]);
-    after_hello(&[&(MAX_RECORD as u32 + 1).to_be_bytes()[..], &[0; 40]].concat());
+    assert!(after_hello(&[0, 0, 0, 1, 99]).contains("no record of kind 99"));
+    let too_long = after_hello(&[&(MAX_RECORD as u32 + 1).to_be_bytes()[..], &[0; 40]].concat());
+    assert!(too_long.contains("(MAX_RECORD)"), "{too_long}");
+    let too_many =
+        after_hello(&[&[0, 0, 0, 11, 2, 0, 0, 0, 9, 0, 0, 0, 0][..], &4097u16.to_be_bytes()].concat());
+    assert!(too_many.contains("(MAX_WORDS)"), "{too_many}");
     // A record that does not end, and many that never begin.
     let half = TcpStream::connect(bench.server.address()).unwrap();
     (&half).write_all(&[&hello(VERSION)[..], &[0, 0, 0, 9]].concat()).unwrap();
