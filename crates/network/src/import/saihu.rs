@@ -1,8 +1,11 @@
 //! The output ports of Saihu, as JSON: servers with service curves, and flows that pass some of them.
 //!
 //! A server is an output port. It leads to the node whose ports come after it on paths: servers that follow the same one are ports of
-//! one node. Flows come from an end system of the node that they enter, over a link so fast that it costs next to nothing, and end at
+//! one node. Of two ports of a node that lead to one other node the second leads there over a node of its own, as one link leads from a node
+//! to another. Flows come from an end system of the node that they enter, over a link so fast that it costs next to nothing, and end at
 //! an end system after their last server.
+
+mod nodes;
 
 use super::decimal::{At, LENGTHS, RATES, Round, TIMES, Units, amount};
 use super::json::Json;
@@ -250,36 +253,6 @@ fn flow<'t>(
     Ok(Flow { name, at: value, paths, bucket: Bucket { burst, rate, longest, shortest } })
 }
 
-/// Servers that follow the same one are ports of one node: a union of sets, each with its first server.
-fn nodes(servers: &[Server], flows: &[Flow<'_>]) -> Vec<usize> {
-    let mut first: Vec<usize> = (0..servers.len()).collect();
-    fn find(first: &mut [usize], mut at: usize) -> usize {
-        while first[at] != at {
-            first[at] = first[first[at]];
-            at = first[at];
-        }
-        at
-    }
-    let unite = |first: &mut Vec<usize>, a: usize, b: usize| {
-        let (a, b) = (find(first, a), find(first, b));
-        first[a.max(b)] = a.min(b);
-    };
-    // Ports are named after their node: all up to the last `-`.
-    let mut by_prefix: HashMap<&str, usize> = HashMap::default();
-    for (place, server) in servers.iter().enumerate() {
-        if let Some((prefix, _)) = server.name.rsplit_once('-') {
-            let other = *by_prefix.entry(prefix).or_insert(place);
-            unite(&mut first, place, other);
-        }
-    }
-    let mut after: HashMap<usize, usize> = HashMap::default();
-    for pair in flows.iter().flat_map(|flow| &flow.paths).flat_map(|path| path.windows(2)) {
-        let other = *after.entry(pair[0]).or_insert(pair[1]);
-        unite(&mut first, pair[1], other);
-    }
-    (0..servers.len()).map(|place| find(&mut first, place)).collect()
-}
-
 fn build(
     name: String,
     scheduler: Scheduler,
@@ -287,30 +260,24 @@ fn build(
     flows: &[Flow<'_>],
     notes: &mut Notes,
 ) -> Result<Network> {
-    let node_of = nodes(servers, flows);
-    let node_name = |node: usize| {
-        let name = &servers[node].name;
-        name.rsplit_once('-').map_or(name.as_str(), |(prefix, _)| prefix)
-    };
+    let node_of = nodes::nodes(servers, flows);
+    // Those whose ports have names of one beginning: of two such nodes each has the name of its first port.
+    let firsts = || node_of.iter().enumerate().filter(|(place, node)| place == *node).map(|(place, _)| place);
+    let mut alike: HashMap<&str, usize> = HashMap::default();
+    firsts().for_each(|node| *alike.entry(nodes::beginning(&servers[node])).or_default() += 1);
     let mut network = Network { bags: Bags::Any, ..Network::empty(name, 0) };
-    let mut switch_names: HashMap<usize, String> = HashMap::default();
-    for node in node_of.iter().copied() {
-        if switch_names.contains_key(&node) {
-            continue;
+    let (mut switch_names, mut told) = (HashMap::default(), HashSet::default());
+    for node in firsts() {
+        let beginning = nodes::beginning(&servers[node]);
+        let is_alone = alike[beginning] == 1;
+        if !is_alone && told.insert(beginning) {
+            let what =
+                "ports that are read as those of several nodes, as paths take these twice or by two links";
+            notes.add(what, beginning);
         }
-        let name = label(node_name(node), notes);
+        let name = label(if is_alone { beginning } else { &servers[node].name }, notes);
         switch_names.insert(node, name.clone());
-        network.switches.push(Switch {
-            name,
-            network: Side::A,
-            latency: 0,
-            least_latency: 0,
-            scheduler,
-            priorities: 2,
-            buffer: None,
-            max_delay: None,
-            end_system: None,
-        });
+        network.switches.push(switch(name, scheduler));
     }
     let next = lead(servers, flows, &node_of)?;
     let mut joined = Joined {
@@ -318,9 +285,11 @@ fn build(
         names: &switch_names,
         end_systems: HashSet::default(),
         fast: HashSet::default(),
+        linked: HashSet::default(),
+        between: Vec::new(),
     };
     for ((server, next), node) in servers.iter().zip(&next).zip(&node_of) {
-        joined.server(server, *node, *next, notes);
+        joined.server(server, *node, *next, scheduler, notes);
     }
     for (id, flow) in flows.iter().enumerate() {
         let vl = joined.flow((id, flow), servers, (&node_of, &next), notes)?;
@@ -357,6 +326,10 @@ struct Joined<'n> {
     end_systems: HashSet<String>,
     /// Links of no cost that are there, by their ends.
     fast: HashSet<(String, String)>,
+    /// Nodes with a link from the first to the second.
+    linked: HashSet<(usize, usize)>,
+    /// Of each server the node that it leads to before the one after it on paths, if there is one.
+    between: Vec<Option<String>>,
 }
 
 impl Joined<'_> {
@@ -375,10 +348,29 @@ impl Joined<'_> {
     }
 
     /// Adds the link of a server.
-    fn server(&mut self, server: &Server, node: usize, next: Option<usize>, notes: &mut Notes) {
-        let to = match next {
-            Some(node) => self.names[&node].clone(),
-            None => {
+    fn server(
+        &mut self,
+        server: &Server,
+        node: usize,
+        next: Option<usize>,
+        scheduler: Scheduler,
+        notes: &mut Notes,
+    ) {
+        let is_second = next.is_some_and(|next| !self.linked.insert((node, next)));
+        let via = is_second.then(|| label(&format!("via-{}", server.name), notes));
+        self.between.push(via.clone());
+        let to = match (next, via) {
+            (Some(next), Some(via)) => {
+                notes.add(
+                    "second links from one node to another lead over a node of 400 Gbit/s, which adds a few ns to bounds",
+                    &server.name,
+                );
+                self.network.switches.push(switch(via.clone(), scheduler));
+                self.fast_link(&via, &self.names[&next].clone(), MAX_PORT_RATE);
+                via
+            }
+            (Some(next), None) => self.names[&next].clone(),
+            (None, _) => {
                 let sink = label(&format!("sink-{}", server.name), notes);
                 self.end_system(&sink);
                 sink
@@ -406,8 +398,11 @@ impl Joined<'_> {
         self.end_system(&source);
         let mut paths = Vec::new();
         for path in &flow.paths {
-            let mut names: Vec<String> =
-                path.iter().map(|server| self.names[&node_of[*server]].clone()).collect();
+            let mut names: Vec<String> = Vec::new();
+            for server in path {
+                names.push(self.names[&node_of[*server]].clone());
+                names.extend(self.between[*server].clone());
+            }
             self.fast_link(&source, &names[0], MAX_RATE);
             let last = path[path.len() - 1];
             match next[last] {
@@ -425,6 +420,20 @@ impl Joined<'_> {
         let mut vl = traffic.vl(id as u16, name, source);
         vl.routes.push(Route { network: Side::A, paths });
         Ok(vl)
+    }
+}
+
+fn switch(name: String, scheduler: Scheduler) -> Switch {
+    Switch {
+        name,
+        network: Side::A,
+        latency: 0,
+        least_latency: 0,
+        scheduler,
+        priorities: 2,
+        buffer: None,
+        max_delay: None,
+        end_system: None,
     }
 }
 
