@@ -1,6 +1,7 @@
 //! A hardware device, as the server has it.
 
 use crate::limits::MAX_TEXT;
+use millrace_pipeline::Bits;
 use millrace_rtl::map::RegisterAccess;
 use std::fmt;
 use std::os::fd::RawFd;
@@ -130,6 +131,17 @@ pub trait Device: Send {
         false
     }
 
+    /// How many words of tables and groups an update writes to each bank through registers; it asks to set the others at once.
+    fn words_by_registers(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Sets a word of a table, by the number of its port, where it is, past the registers, in a bank that no frame meets; says whether it
+    /// did. Simulations can.
+    fn set_at_once(&mut self, _port: usize, _address: u64, _word: &Bits) -> bool {
+        false
+    }
+
     /// Whether messages come from [`Device::poll`]; else they wait in the queues of the device until its registers are asked.
     fn tells(&self) -> bool {
         true
@@ -176,6 +188,14 @@ impl RegisterAccess for Box<dyn Device> {
 
     fn is_shared(&self) -> bool {
         (**self).is_shared()
+    }
+
+    fn words_by_registers(&self) -> usize {
+        (**self).words_by_registers()
+    }
+
+    fn set_at_once(&mut self, port: usize, address: u64, word: &Bits) -> bool {
+        (**self).set_at_once(port, address, word)
     }
 
     fn read_many(&mut self, offset: u32, registers: u32) -> Result<Vec<u32>, Fault> {

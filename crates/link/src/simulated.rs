@@ -9,6 +9,9 @@ use millrace_rtl::map::{MapError, RegisterAccess};
 
 /// Frames that wait at a port for the device to take them.
 const MAX_COMING: usize = 256;
+/// Words of tables that an update writes to each bank through the bus, some twenty cycles of the device each; the others are set in its memories
+/// at once. A table of ranges has 256 words for each digit of a key and 64 entries.
+const WORDS_BY_BUS: usize = 64;
 /// Cycles that pass at a look at a device in which frames are.
 const STEPS: u32 = 200;
 /// Most cycles until a device has come to an end.
@@ -87,6 +90,14 @@ impl Device for Simulated {
 
     fn write(&mut self, address: u32, word: u32) -> Result<(), Fault> {
         self.bench.registers().write(address, word).map_err(Fault::new)
+    }
+
+    fn words_by_registers(&self) -> usize {
+        WORDS_BY_BUS
+    }
+
+    fn set_at_once(&mut self, port: usize, address: u64, word: &Bits) -> bool {
+        self.bench.registers().set_at_once(port, address, word)
     }
 
     fn send(&mut self, port: u16, frame: &[u8]) -> Result<(), Fault> {

@@ -35,6 +35,16 @@ pub trait SoftwareAccess {
         Ok(())
     }
 
+    /// How many words of tables and groups an update writes to each bank through ports; it asks to set the others at once.
+    fn words_by_port(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Sets a word of a table where it is, past its port, in a bank that no frame meets; says whether it did. Simulations can.
+    fn set_at_once(&mut self, _port: usize, _address: u64, _word: &Bits) -> bool {
+        false
+    }
+
     /// Reads words, each by its port and address, in this order for each port.
     ///
     /// # Errors
@@ -93,6 +103,22 @@ enum Known {
 
 /// Words of a port that is written in two banks.
 type Banked = (usize, Vec<(u64, Bits)>);
+
+/// Writes to a bank that no frame meets. The first words go through ports, so what an earlier update has written there has arrived when others
+/// are set at once.
+fn write_bank<D: SoftwareAccess>(changes: &[Banked], bank: bool, device: &mut D) -> Result<(), D::Error> {
+    let mut left = device.words_by_port();
+    let place = |of: &(u64, Bits)| of.0 + u64::from(bank);
+    for (port, words) in changes {
+        let (by_port, others) = words.split_at(left.min(words.len()));
+        left -= by_port.len();
+        device.write_many(*port, &mut by_port.iter().map(|word| (place(word), &word.1)))?;
+        let not_set: Vec<&(u64, Bits)> =
+            others.iter().filter(|word| !device.set_at_once(*port, place(word), &word.1)).collect();
+        device.write_many(*port, &mut not_set.into_iter().map(|word| (place(word), &word.1)))?;
+    }
+    Ok(())
+}
 
 impl Driver {
     /// Of a device as it starts: all words are as its reset makes them, and frames meet bank 0. `units` are the units of its tables with
@@ -213,10 +239,7 @@ impl Driver {
         }
         for turn in 0..2 {
             let other = !self.bank;
-            for (port, words) in changes {
-                let mut words = words.iter().map(|(address, word)| (address + u64::from(other), word));
-                device.write_many(*port, &mut words)?;
-            }
+            write_bank(changes, other, device)?;
             if turn == 0 && !changes.is_empty() {
                 self.bank = other;
                 device.use_bank(other)?;

@@ -20,6 +20,7 @@ use crate::shared::{Shared, SharedObject};
 use crate::slots::Slot;
 use crate::software_port::SoftwarePort;
 use crate::stage::{Dataflow, Input, ObjectKey, Start, input_width};
+use crate::table_memories::PortMemory;
 use crate::tables::{Area, TableUnit};
 use crate::target::Target;
 use cranelift_entity::SecondaryMap;
@@ -30,7 +31,6 @@ use millrace_netlist::{Design, Module, verify};
 use millrace_pipeline::*;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// A part of a program that runs without the traffic manager in between.
@@ -131,17 +131,6 @@ pub(crate) struct Reached {
     pub(crate) what: ReachedUnit,
     /// Who has it, and what its port is named there.
     pub(crate) holders: Vec<(Holder, String)>,
-}
-
-/// A memory in which words of a port are.
-#[derive(Clone, Debug)]
-pub(crate) struct PortMemory {
-    /// The number of the port.
-    pub(crate) port: usize,
-    /// The addresses of the words, the first one that of word 0.
-    pub(crate) addresses: Range<u64>,
-    /// Its names in the design of the stage: each unit of the table has one.
-    pub(crate) names: Vec<String>,
 }
 
 /// Who has a unit.
@@ -263,22 +252,22 @@ impl Hardware {
     /// The memories of a stage in which words of tables are, in the order of ports and addresses.
     pub(crate) fn memories(&self, stage: &Stage) -> Vec<PortMemory> {
         let accesses = &stage.dataflow.accesses;
-        let units = units_of(&self.units, accesses);
-        let (ports, _) = software_ports(&self.program, &units);
-        let with_port = units.iter().filter_map(|unit| {
-            let port = ports.iter().position(|(table, _)| *table == unit.table)?;
-            Some((port, *unit))
-        });
-        let of_unit = |(port, unit): (usize, &TableUnit)| {
-            let lookups = lookups_at(accesses, unit.table);
-            let of_area = |area: Area| {
-                let names = lookups.iter().map(|lookup| format!("{lookup}.{}", area.name)).collect();
-                let first = 2 * u64::from(area.base);
-                PortMemory { port, addresses: first..first + 2 * u64::from(area.words), names }
-            };
-            unit.areas().into_iter().map(of_area).collect::<Vec<_>>()
+        let (ports, _) = software_ports(&self.program, &units_of(&self.units, accesses));
+        let of_table = |(port, (table, _)): (usize, &(TableId, SoftwarePort))| {
+            self.memories_of(port, *table, &lookups_at(accesses, *table))
         };
-        with_port.flat_map(of_unit).collect()
+        ports.iter().enumerate().flat_map(of_table).collect()
+    }
+
+    /// Those of a table that has this port, whose units are these instances.
+    pub(crate) fn memories_of(&self, port: usize, table: TableId, lookups: &[String]) -> Vec<PortMemory> {
+        let Some(unit) = self.units.iter().find(|unit| unit.table == table) else { return Vec::new() };
+        let of_area = |area: Area| {
+            let names = lookups.iter().map(|lookup| format!("{lookup}.{}", area.name)).collect();
+            let first = 2 * u64::from(area.base);
+            PortMemory { port, addresses: first..first + 2 * u64::from(area.words), names }
+        };
+        unit.areas().into_iter().map(of_area).collect()
     }
 
     /// Software's part of a stage: by the numbers of [`Hardware::software_ports`].

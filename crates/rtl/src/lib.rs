@@ -55,6 +55,7 @@ mod slots;
 mod software_port;
 mod stage;
 mod streams;
+mod table_memories;
 pub mod tables;
 mod target;
 mod units;

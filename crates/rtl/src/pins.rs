@@ -1,27 +1,26 @@
 //! The ports of software of a simulated design: what a register map is to a processor, cycle by cycle.
 
 use crate::driver::SoftwareAccess;
-use crate::hardware::PortMemory;
 use crate::model::{Model, Port};
 use crate::software_port::{PortKind, READ_LATENCY, SoftwarePort};
-use millrace_netlist::{MemoryHandle, SignalKind};
+use crate::table_memories::{PortMemory, TableMemories};
+use millrace_netlist::SignalKind;
 use millrace_pipeline::Bits;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::ops::Range;
 
 /// Most looks whether all frames meet a bank: a stage has fewer cycles (`MAX_LATENCY`).
 const MAX_LOOKS: u32 = 1 << 14;
 
 /// Words of tables that an update writes to each bank through ports, a cycle each. A table of ranges has 256 words for each digit of a key
 /// and 64 entries: what is more than this is set at once.
-pub(crate) const WORDS_BY_PORT: u32 = 1 << 10;
+pub(crate) const WORDS_BY_PORT: usize = 1 << 10;
 
 /// Those of a stage.
 pub(crate) struct Pins {
     ports: Vec<PortPins>,
     /// Of tables: where the words of a port are, in the order of ports and addresses.
-    memories: Vec<Words>,
+    memories: TableMemories,
     /// The number of the port of the bank.
     bank: Option<usize>,
 }
@@ -34,13 +33,6 @@ struct PortPins {
     /// Bits of an address.
     address: u32,
     width: u32,
-}
-
-/// Words of a port, and the memories that have them: the same memory of several units.
-struct Words {
-    port: usize,
-    addresses: Range<u64>,
-    memories: Vec<MemoryHandle>,
 }
 
 impl Pins {
@@ -57,21 +49,8 @@ impl Pins {
             }
         };
         let bank = ports.iter().position(|port| port.kind == PortKind::Bank);
-        let words = |of: &PortMemory| {
-            let memories = of.names.iter().map(|name| model.memory(name)).collect::<Option<_>>()?;
-            Some(Words { port: of.port, addresses: of.addresses.clone(), memories })
-        };
-        let memories = memories.iter().filter_map(words).collect();
+        let memories = TableMemories::find(memories, |name| model.memory(name));
         Pins { ports: ports.iter().map(of).collect(), memories, bank }
-    }
-
-    /// Where a word is, and its address there; none: only the port reaches it.
-    fn place(&self, port: usize, address: u64) -> Option<(&[MemoryHandle], u32)> {
-        let before = |words: &Words| (words.port, words.addresses.start) <= (port, address);
-        let last = self.memories.partition_point(before).checked_sub(1)?;
-        let words = self.memories.get(last).filter(|words| words.port == port)?;
-        let words = Some(words).filter(|words| words.addresses.contains(&address))?;
-        Some((&words.memories, (address - words.addresses.start) as u32))
     }
 }
 
@@ -79,31 +58,17 @@ impl Pins {
 pub(crate) struct Attached<'a> {
     pins: &'a Pins,
     model: &'a mut Model,
-    /// Words of tables that still go through ports, by bank.
-    by_port: [u32; 2],
+    by_port: usize,
 }
 
 impl<'a> Attached<'a> {
     /// For an update, which writes so many words of tables to each bank through ports.
-    pub(crate) fn new(pins: &'a Pins, model: &'a mut Model, by_port: u32) -> Attached<'a> {
-        Attached { pins, model, by_port: [by_port; 2] }
+    pub(crate) fn new(pins: &'a Pins, model: &'a mut Model, by_port: usize) -> Attached<'a> {
+        Attached { pins, model, by_port }
     }
 }
 
 impl Attached<'_> {
-    /// Sets a word of a table where it is, if enough of its bank went through ports. No frame meets a bank that is written, so it is the same
-    /// as a write through the port.
-    fn set_at_once(&mut self, port: usize, address: u64, word: &Bits) -> bool {
-        let Some((memories, at)) = self.pins.place(port, address) else { return false };
-        let left = &mut self.by_port[(address & 1) as usize];
-        if let Some(less) = left.checked_sub(1) {
-            *left = less;
-            return false;
-        }
-        memories.iter().for_each(|memory| self.model.fill(*memory, at, word));
-        true
-    }
-
     fn drive(&mut self, pin: Option<Port>, value: &Bits) {
         pin.into_iter().for_each(|pin| self.model.set(pin, value));
     }
@@ -113,9 +78,6 @@ impl SoftwareAccess for Attached<'_> {
     type Error = Infallible;
 
     fn write(&mut self, port: usize, address: u64, word: &Bits) -> Result<(), Infallible> {
-        if self.set_at_once(port, address, word) {
-            return Ok(());
-        }
         let PortPins { write: [enable, at, data], address: width, .. } = self.pins.ports[port];
         self.drive(enable, &Bits::new(1, 1));
         self.drive(at, &Bits::new(width, address.into()));
@@ -123,6 +85,16 @@ impl SoftwareAccess for Attached<'_> {
         self.model.step();
         self.drive(enable, &Bits::new(1, 0));
         Ok(())
+    }
+
+    fn words_by_port(&self) -> usize {
+        self.by_port
+    }
+
+    fn set_at_once(&mut self, port: usize, address: u64, word: &Bits) -> bool {
+        let Some((memories, at)) = self.pins.memories.place(port, address) else { return false };
+        memories.iter().for_each(|memory| self.model.fill(*memory, at, word));
+        true
     }
 
     /// A word of each port in each cycle.

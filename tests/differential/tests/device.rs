@@ -8,6 +8,8 @@ mod shared;
 #[allow(dead_code)]
 #[path = "../../../crates/netlist/tests/common/tools.rs"]
 mod tools;
+#[path = "devices/updates.rs"]
+mod updates;
 
 use devices::{check_counted, check_underruns, drive, seldom};
 use millrace_dataplane::{
@@ -102,6 +104,8 @@ fn compare_made(
     let device = Device::new(&hardware, options.clone()).unwrap();
     let mut bench = Bench::new(&device).unwrap();
     assert!(bench.set("whole_frames", u64::from(busy.1 == 5)));
+    // Words of tables after the first ones are set at once where other things are as they usually are.
+    bench.set_words_by_bus(if busy.1 == 7 { 2 } else { usize::MAX });
     bench.set_groups(&device_groups(sample.switch.replication())).unwrap();
     if device.register_map().ports.iter().any(|port| port.object == "sessions") {
         bench.set_sessions(&device_sessions(sample.switch.replication())).unwrap();

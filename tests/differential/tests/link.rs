@@ -3,13 +3,15 @@
 
 use millrace_dataplane::{EngineKind, KnownPorts, Outcome, Switch, SwitchConfig, device_groups};
 use millrace_differential::compile_path;
-use millrace_link::{Client, Event, LinkError, Server, Simulated};
+use millrace_link::{Client, Event, Fault, LinkError, Server, Shape, Simulated};
+use millrace_pipeline::Bits;
 use millrace_rtl::map::{Field, RegisterDevice};
 use millrace_rtl::{Device, DeviceOptions, Driver, Hardware, Objects, Options, PortKind};
 use millrace_state::Effects;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(60);
@@ -83,7 +85,7 @@ impl Pair {
                 Event::Message { kind, bytes } => {
                     let port = kind as usize;
                     let width = self.device.map().ports[port].width;
-                    let word = millrace_pipeline::Bits::from_bytes(width, &bytes);
+                    let word = Bits::from_bytes(width, &bytes);
                     let (state, effects) = (self.switch.state_mut(), &mut self.effects);
                     self.driver.take_message(port, &word, &mut Objects { state, now_ns: 0, effects });
                     messages += 1;
@@ -192,4 +194,55 @@ fn settings_are_words_with_names() {
     assert!(matches!(Client::connect(pair.server.address(), true), Err(LinkError::Refused(_))));
     let tables = pair.device.map().ports.iter().filter(|port| port.kind == PortKind::Table);
     assert_eq!(tables.count(), 2);
+}
+
+/// A simulated device that counts the writes to its registers.
+struct Counting(Simulated, Arc<AtomicUsize>);
+
+impl millrace_link::Device for Counting {
+    fn shape(&self) -> Shape {
+        self.0.shape()
+    }
+
+    fn read(&mut self, address: u32) -> Result<u32, Fault> {
+        self.0.read(address)
+    }
+
+    fn write(&mut self, address: u32, word: u32) -> Result<(), Fault> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.write(address, word)
+    }
+
+    fn words_by_registers(&self) -> usize {
+        self.0.words_by_registers()
+    }
+
+    fn set_at_once(&mut self, port: usize, address: u64, word: &Bits) -> bool {
+        self.0.set_at_once(port, address, word)
+    }
+
+    fn send(&mut self, port: u16, frame: &[u8]) -> Result<(), Fault> {
+        self.0.send(port, frame)
+    }
+
+    fn poll(&mut self, tell: &mut dyn FnMut(Event)) -> Result<(), Fault> {
+        self.0.poll(tell)
+    }
+}
+
+/// The router's prefixes are more than a thousand words of each bank. In the process the device has them without as many writes.
+#[test]
+fn a_simulated_device_starts_with_few_writes() {
+    let switch = switch("router");
+    let hardware = Hardware::new(Arc::clone(switch.program()), Options::default()).unwrap();
+    let device = Device::new(&hardware, DeviceOptions::default()).unwrap();
+    let writes = Arc::new(AtomicUsize::new(0));
+    let simulated = Counting(Simulated::new(&device).unwrap(), Arc::clone(&writes));
+    let simulated: Box<dyn millrace_link::Device> = Box::new(simulated);
+    let mut registers = RegisterDevice::attach(device.register_map().clone(), simulated).unwrap();
+    let mut driver = device.driver();
+    driver.set_groups(&device_groups(switch.replication())).unwrap();
+    assert!(driver.update(switch.state(), &mut registers).unwrap());
+    let writes = writes.load(Ordering::Relaxed);
+    assert!((100..1000).contains(&writes), "{writes} writes");
 }

@@ -77,6 +77,12 @@ impl Bench {
         self.device.access().traffic = Some(seed).filter(|seed| *seed != 0);
     }
 
+    /// From now on an update writes so many words of tables to each bank through the bus, at least one; it sets the others at once. All go
+    /// through the bus if nothing is said.
+    pub fn set_words_by_bus(&mut self, words: usize) {
+        self.device.access().words_by_bus = words.max(1);
+    }
+
     /// Writes what control has changed in a state and in multicast groups, in tables and groups between two frames. Says whether
     /// anything was written.
     ///

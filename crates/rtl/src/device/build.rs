@@ -23,6 +23,7 @@ use crate::map::RegisterMap;
 use crate::parts::{Countdown, import, later};
 use crate::refusal::Refusal;
 use crate::stage::Input;
+use crate::table_memories::PortMemory;
 use crate::tables::TableUnit;
 use millrace_netlist::blocks::{editor_moves, round_robin_arbiter};
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, ModuleId, NodeId};
@@ -144,6 +145,11 @@ impl Device {
     /// Software's part of it, by the numbers of the ports of its registers.
     pub fn driver(&self) -> Driver {
         self.software.driver(&self.units)
+    }
+
+    /// The memories in which words of tables are.
+    pub(super) fn memories(&self) -> &[PortMemory] {
+        self.software.memories()
     }
 
     /// What it counts of lookups and drops, each with the port and the word of its registers that have the number.

@@ -12,6 +12,7 @@ use crate::map::{
 };
 use crate::objects::Synced;
 use crate::software_port::{PortKind, READ_LATENCY, SoftwarePort};
+use crate::table_memories::PortMemory;
 use millrace_netlist::{Design, InstanceId, ModuleBuilder, NodeId, RegisterId};
 
 /// What the device has itself for software, while it is built.
@@ -169,7 +170,8 @@ impl Control {
         let counters: Vec<NodeId> = self.counters.iter().map(|(_, value)| *value).collect();
         connect_reads(m, control, &map.ports[places.counters], &counters);
         let counted = self.counts.iter().map(|(what, _)| *what).collect();
-        Software { map, places, counted }
+        let memories = memories(hardware, &places, stages);
+        Software { map, places, counted, memories }
     }
 
     /// The map, and which port is what.
@@ -242,6 +244,8 @@ pub(super) struct Software {
     pub(super) map: RegisterMap,
     places: Places,
     counted: Vec<Counted>,
+    /// Of tables, in the order of ports and addresses.
+    memories: Vec<PortMemory>,
 }
 
 impl Software {
@@ -249,6 +253,11 @@ impl Software {
     pub(super) fn counted(&self) -> impl Iterator<Item = (Counted, (usize, u64))> {
         let port = self.places.counts;
         (0..).zip(&self.counted).map(move |(address, what)| (*what, (port, address)))
+    }
+
+    /// The memories in which words of tables are, in the order of ports and addresses.
+    pub(super) fn memories(&self) -> &[PortMemory] {
+        &self.memories
     }
 
     /// Software's part of it.
@@ -273,6 +282,18 @@ impl Software {
         let groups = groups.map(|(groups, nodes)| GroupWords::new(groups, nodes, port(PortKind::Sessions)));
         Driver::new(tables).with(objects, groups)
     }
+}
+
+/// The memories of tables in a device with these stages.
+fn memories(hardware: &Hardware, places: &Places, stages: &[&Placed<'_>]) -> Vec<PortMemory> {
+    let of_table = |(port, reached): (usize, &Reached)| match reached.what {
+        ReachedUnit::Table(table) => {
+            let lookups: Vec<String> = stages.iter().flat_map(|stage| stage.lookups_at(table)).collect();
+            hardware.memories_of(port, table, &lookups)
+        }
+        ReachedUnit::Bank | ReachedUnit::Object(_) => Vec::new(),
+    };
+    places.reached.iter().enumerate().flat_map(of_table).collect()
 }
 
 /// Connects a port with those that have it, each with what the port is named there; gives whether its queue has something, if it is one.

@@ -6,6 +6,7 @@ use super::build::Device;
 use super::wire::{Received, Wire};
 use crate::map::{Master, Pending, RegisterAccess, Request};
 use crate::streams::{Coming, Streams, get, set};
+use crate::table_memories::TableMemories;
 use millrace_netlist::{SignalId, Simulator, in_words};
 use millrace_pipeline::Bits;
 use std::collections::VecDeque;
@@ -29,6 +30,9 @@ pub(super) struct Cycles {
     /// While registers are read and written frames come and leave, at random by this number; none: those wait that have not begun.
     pub(super) traffic: Option<u64>,
     bytes: usize,
+    memories: TableMemories,
+    /// Words of tables that an update writes to each bank through the bus.
+    pub(super) words_by_bus: usize,
     inputs: Vec<(u32, Option<SignalId>)>,
     /// The inputs of each cycle, in the order of the ports of the top.
     pub(super) record: Option<Vec<Vec<Bits>>>,
@@ -76,6 +80,7 @@ impl Cycles {
         let inputs = top.into_iter().flat_map(|top| top.inputs.values());
         let inputs = inputs.map(|port| (port.width, simulator.input(&port.name))).collect();
         let bytes = device.options.width as usize / 8;
+        let memories = TableMemories::find(device.memories(), |name| simulator.memory(name));
         let (left, order) = (Vec::new(), Vec::new());
         Ok(Cycles {
             simulator,
@@ -89,6 +94,8 @@ impl Cycles {
             order,
             traffic: None,
             bytes,
+            memories,
+            words_by_bus: usize::MAX,
             inputs,
             record: None,
         })
@@ -215,6 +222,16 @@ impl RegisterAccess for Cycles {
 
     fn write(&mut self, offset: u32, value: u32) -> Result<(), String> {
         self.request(Request::Write(offset, value)).map(|_| ())
+    }
+
+    fn words_by_registers(&self) -> usize {
+        self.words_by_bus
+    }
+
+    fn set_at_once(&mut self, port: usize, address: u64, word: &Bits) -> bool {
+        let Some((memories, at)) = self.memories.place(port, address) else { return false };
+        memories.iter().for_each(|memory| self.simulator.write_memory(*memory, at, word));
+        true
     }
 }
 

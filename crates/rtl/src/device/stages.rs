@@ -1,7 +1,7 @@
 //! The stages of the program within a device: their instances, with the ports that the device does not use as ports of its own.
 
 use super::build::Top;
-use crate::assemble::{View, lookups_of};
+use crate::assemble::{View, lookups_at, lookups_of};
 use crate::hardware::{Hardware, Stage};
 use crate::parts::import;
 use crate::shared::shared_port;
@@ -141,6 +141,13 @@ impl<'a> Placed<'a> {
                 m.connect(self.instance, port, value);
             }
         }
+    }
+
+    /// The instances of the unit of a table in the device.
+    pub(super) fn lookups_at(&self, table: TableId) -> Vec<String> {
+        let part = self.stage.part.name();
+        let lookups = lookups_at(&self.stage.dataflow.accesses, table);
+        lookups.into_iter().map(|lookup| format!("{part}.{lookup}")).collect()
     }
 
     /// Whether it takes a frame in this cycle.

@@ -27,6 +27,16 @@ pub trait RegisterAccess {
         false
     }
 
+    /// How many words of tables and groups an update writes to each bank through registers; it asks to set the others at once.
+    fn words_by_registers(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Sets a word of a table where it is, past the registers, in a bank that no frame meets; says whether it did. Simulations can.
+    fn set_at_once(&mut self, _port: usize, _address: u64, _word: &Bits) -> bool {
+        false
+    }
+
     /// Reads so many registers from one on; where a request takes long, as one.
     ///
     /// # Errors
@@ -298,6 +308,14 @@ impl<A: RegisterAccess> SoftwareAccess for RegisterDevice<A> {
             }
         }
         if writes.is_empty() { Ok(()) } else { self.put(&writes) }
+    }
+
+    fn words_by_port(&self) -> usize {
+        self.access.words_by_registers()
+    }
+
+    fn set_at_once(&mut self, port: usize, address: u64, word: &Bits) -> bool {
+        self.access.set_at_once(port, address, word)
     }
 
     fn read(&mut self, words: &[(usize, u64)]) -> Result<Vec<Bits>, Self::Error> {

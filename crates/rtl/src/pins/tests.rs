@@ -57,7 +57,7 @@ fn ranges(fields: u64) -> Arc<Program> {
 }
 
 /// The words of the memories of tables in the first stage of a program that starts, and the cycles of writing them.
-fn started(hardware: &Hardware, program: &Arc<Program>, by_port: u32) -> (Vec<Vec<Bits>>, u64) {
+fn started(hardware: &Hardware, program: &Arc<Program>, by_port: usize) -> (Vec<Vec<Bits>>, u64) {
     let stage = &hardware.stages[0];
     let mut model =
         Model::new(&hardware.design(stage, crate::assemble::View::Observed), Sim::InProcess).unwrap();
@@ -68,12 +68,8 @@ fn started(hardware: &Hardware, program: &Arc<Program>, by_port: u32) -> (Vec<Ve
     // The last write is done at the edge after it.
     model.step();
     let Model::InProcess { simulator, .. } = &model else { unreachable!() };
-    let words = |of: &Words| {
-        let count = (of.addresses.end - of.addresses.start) as u32;
-        let all = of.memories.iter().flat_map(move |memory| (0..count).map(|at| (*memory, at)));
-        all.map(|(memory, at)| simulator.read_memory(memory, at)).collect()
-    };
-    (pins.memories.iter().map(words).collect(), simulator.cycle())
+    let words = |(memory, count)| (0..count).map(|at| simulator.read_memory(memory, at)).collect();
+    (pins.memories.all().map(words).collect(), simulator.cycle())
 }
 
 #[test]
@@ -85,7 +81,7 @@ fn tables_begin_with_the_same_words_set_at_once_and_through_ports() {
         if State::new(Arc::clone(&program)).is_err() {
             continue;
         }
-        let (through_ports, _) = started(&hardware, &program, u32::MAX);
+        let (through_ports, _) = started(&hardware, &program, usize::MAX);
         let (at_once, _) = started(&hardware, &program, 0);
         assert_eq!(through_ports, at_once, "seed {seed}");
         compared += through_ports.len();
@@ -99,11 +95,11 @@ fn tables_begin_with_the_same_words_set_at_once_and_through_ports() {
 fn ranges_start_in_a_bounded_number_of_cycles() {
     let program = ranges(2);
     let hardware = Hardware::new(Arc::clone(&program), Options::default()).unwrap();
-    let (through_ports, cycles) = started(&hardware, &program, u32::MAX);
+    let (through_ports, cycles) = started(&hardware, &program, usize::MAX);
     assert!(cycles > 25_000, "{cycles}");
     let (words, cycles) = started(&hardware, &program, WORDS_BY_PORT);
     assert!(words == through_ports);
     assert!(words.iter().flatten().filter(|word| !word.is_zero()).count() > 50_000);
     // Until all frames meet a bank, too.
-    assert!(cycles < 2 * u64::from(WORDS_BY_PORT) + 100, "{cycles}");
+    assert!(cycles < 2 * WORDS_BY_PORT as u64 + 100, "{cycles}");
 }
