@@ -115,7 +115,7 @@ impl Control {
         (stages, shared): (&[&Placed<'_>], Option<InstanceId>),
         settled: NodeId,
     ) -> Software {
-        let (map, places) = self.map(hardware);
+        let (map, places) = self.map(hardware, stages);
         let module = map.add_to(design, options.bus);
         let control = m.instance(design, module, "control");
         connect_bus(m, design, &map, control);
@@ -175,10 +175,19 @@ impl Control {
     }
 
     /// The map, and which port is what.
-    fn map(&self, hardware: &Hardware) -> (RegisterMap, Places) {
+    fn map(&self, hardware: &Hardware, stages: &[&Placed<'_>]) -> (RegisterMap, Places) {
         let mut reached = hardware.reached();
         let bank = bank_port(&hardware.program);
         reached.retain(|reached| !matches!(reached.what, ReachedUnit::Bank));
+        // A program may have stages of which the device has no need, as for clones that are never made.
+        let is_there = |(holder, _): &(Holder, String)| match holder {
+            Holder::Shared => true,
+            Holder::Stage(number) => {
+                let part = hardware.stages[*number].part;
+                stages.iter().any(|stage| stage.stage.part == part)
+            }
+        };
+        reached.retain(|reached| reached.holders.iter().any(is_there));
         let mut ports: Vec<SoftwarePort> = reached.iter().map(|reached| reached.port.clone()).collect();
         let mut add = |port: SoftwarePort| {
             let mut object = port.object.clone();

@@ -66,7 +66,7 @@ impl Fate {
         let above = m.lt(highest, priority);
         let class = m.mux(above, highest, priority);
         let class = m.slice(class, 0, top.shape.class_bits());
-        let emitted = match top.egress.stage.may_say(Output::Deparsed) {
+        let emitted = match top.egress.stage.may_say(Output::Deparsed) || top.tail.is_some() {
             true => [no; 3],
             false => emitted(top, From::Ingress, is_clone),
         };
