@@ -255,8 +255,9 @@ impl Attached {
             registers.access().is_busy() || !registers.access().tells() || registers.access().is_shared();
         let mut read = || {
             self.driver.read_back(objects, registers, &|| clock.now_ns())?;
-            if !registers.access().tells() {
-                self.driver.take_messages(objects, registers)?;
+            match registers.access().tells() {
+                true => self.driver.take_lost(objects, registers)?,
+                false => self.driver.take_messages(objects, registers)?,
             }
             counted(&self.design, registers)
         };

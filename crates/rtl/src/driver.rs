@@ -291,6 +291,18 @@ impl Driver {
         self.objects.iter_mut().try_for_each(|(port, object)| object.take_messages(*port, objects, device))
     }
 
+    /// Takes how many messages were lost, of a device whose messages come by themselves.
+    ///
+    /// # Errors
+    /// The device cannot be reached.
+    pub fn take_lost<D: SoftwareAccess>(
+        &mut self,
+        objects: &mut Objects<'_>,
+        device: &mut D,
+    ) -> Result<(), D::Error> {
+        self.objects.iter_mut().try_for_each(|(port, object)| object.take_lost(*port, objects, device))
+    }
+
     /// Takes a message that came by itself, from the queue of that port.
     pub fn take_message(&mut self, port: usize, word: &Bits, objects: &mut Objects<'_>) {
         if let Some((_, object)) = self.objects.iter_mut().find(|(own, _)| *own == port) {

@@ -22,7 +22,8 @@ pub enum Counted {
     Misses(TableId),
     /// Frames and copies that were dropped for a reason other than [`Reason::ParserError`].
     Drops(Reason),
-    /// Frames that a parser rejected with this error, by its number in the program.
+    /// Frames that a parser rejected with this error, by its number in the program; [`OTHER_ERROR`] stands for all that are none of the
+    /// program.
     ParserErrors(u16),
     /// Frames that first came in by the port of this number and were dropped before they had a port to leave by.
     DropsFrom(u32),
@@ -47,6 +48,9 @@ impl Counted {
         }
     }
 }
+
+/// The number of an error that the program does not declare: a frame or control may bring any.
+const OTHER_ERROR: u16 = u16::MAX;
 
 /// The highest reason, of what is no copy at all: a session without copies. Nothing counts it.
 pub(super) const NOTHING: u128 = 15;
@@ -83,39 +87,53 @@ impl Top<'_> {
                 (From::Ingress, Some(is_clone)) => rejected.push(m.not(is_clone)),
                 (_, is_clone) => rejected.extend(is_clone),
             }
-            all.push((m.all(&rejected), m.resize(number, 16)));
+            all.push((m.all(&rejected), number));
         }
         errors.sort_unstable();
         errors.dedup();
+        let known = self.known_errors();
+        let code = |error: u16| u32::from(error.min(known));
         let m = &mut self.m;
         if errors.is_empty() {
             let none = m.number(1, 0);
             return self.control.shows(&format!("drops.{}", Reason::ParserError.name()), none);
         }
-        let bits = address_width(u32::from(errors.last().copied().unwrap_or(0)) + 1);
+        let bits = address_width(code(errors.last().copied().unwrap_or(0)) + 1);
+        let mut code_of = |number: NodeId| {
+            let low = m.slice(number, 0, bits);
+            if !errors.contains(&OTHER_ERROR) {
+                return low;
+            }
+            let (first, other) = (m.number(32, known.into()), m.number(bits, known.into()));
+            let is_known = m.lt(number, first);
+            m.mux(is_known, low, other)
+        };
         let choices: Vec<(NodeId, NodeId)> =
-            all.iter().map(|(rejected, number)| (*rejected, m.slice(*number, 0, bits))).collect();
+            all.iter().map(|(rejected, number)| (*rejected, code_of(*number))).collect();
         let rejected: Vec<NodeId> = all.iter().map(|(rejected, _)| *rejected).collect();
         let (rejected, number) = (m.any(&rejected), m.one_hot(bits, &choices));
         let rejected = m.delayed("counted_rejected", rejected, Some(0));
         let number = m.delayed("counted_error", number, None);
         for error in errors {
-            let is = self.m.is(number, error.into());
+            let is = self.m.is(number, code(error).into());
             let event = self.m.and(rejected, is);
             self.control.counts(Counted::ParserErrors(error), event);
         }
     }
 
+    /// How many errors the program declares.
+    fn known_errors(&self) -> u16 {
+        self.program.errors.len().min(usize::from(OTHER_ERROR)) as u16
+    }
+
     /// The errors that the parser of a stage may have.
     fn parser_errors(&mut self, from: From) -> Vec<u16> {
-        let known = self.program.errors.len().min(usize::from(u16::MAX)) as u16;
+        let known = self.known_errors();
         let (placed, _) = self.placed(from);
+        let of = |number: u64| u16::try_from(number).ok().filter(|error| *error < known);
         match placed.and_then(|placed| placed.values(Output::Number)) {
-            Some(values) => {
-                let errors = values.iter().filter_map(|value| u16::try_from(*value).ok());
-                errors.filter(|error| *error < known).collect()
-            }
-            None => (0..known).collect(),
+            Some(values) => values.iter().map(|value| of(*value).unwrap_or(OTHER_ERROR)).collect(),
+            None => (0..known).chain([OTHER_ERROR]).collect(),
         }
     }
 

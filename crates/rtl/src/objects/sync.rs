@@ -442,7 +442,19 @@ impl Synced {
                 break;
             }
         }
-        if let Some(word) = device.read(&[(port, 1)])?.first() {
+        self.take_lost(port, objects, device)
+    }
+
+    /// Takes how many messages were lost; none of other units. `port` is its number.
+    pub(crate) fn take_lost<D: SoftwareAccess>(
+        &mut self,
+        port: usize,
+        objects: &mut Objects<'_>,
+        device: &mut D,
+    ) -> Result<(), D::Error> {
+        if let Kind::Messages { .. } = &self.unit.kind
+            && let Some(word) = device.read(&[(port, 1)])?.first()
+        {
             self.lose(word, objects);
         }
         Ok(())
