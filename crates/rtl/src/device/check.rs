@@ -7,6 +7,7 @@ use crate::hardware::{Hardware, Part, Stage};
 use crate::place::{Place, read_as};
 use crate::refusal::{Construct, Refusal};
 use crate::stage::{Input, ObjectKey, Output};
+use millrace_midend::Verdict;
 use millrace_midend::order::{Order, may_set, read_of_queues};
 use millrace_pipeline::{Block, BodyId, BodyKind, HashId, Inst, Intrinsic, Program};
 
@@ -81,6 +82,11 @@ pub(super) fn check_stage(hardware: &Hardware, stage: &Stage) -> Result<(), Refu
             let why = format!("{} {name}, as {why}", access.unit.kind());
             return Err(Refusal::of_device(why, Some(Place::of_name(program, name))));
         }
+    }
+    let verdict = stage.dataflow.output(Output::Verdict);
+    let verdicts = verdict.and_then(|wire| stage.dataflow.graph.values(wire)).unwrap_or(&[]);
+    if verdicts.contains(&(Verdict::Plugin as u64)) {
+        return Err(Refusal::of_device("what a plugin has dropped".to_owned(), None));
     }
     for at in needed(stage) {
         match stage.dataflow.inputs[at].0 {
