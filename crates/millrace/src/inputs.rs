@@ -9,6 +9,7 @@ use millrace_drivers::{Captures, PortSpec};
 use millrace_end_system::Requests;
 use millrace_inputs::{Chain, InputError, Inputs, Plan, PortChain, ProgramChains, StepStatus};
 use millrace_pipeline::{ChainText, Program};
+use millrace_printable::counted;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::ops::RangeInclusive;
@@ -128,14 +129,15 @@ pub(crate) fn text(steps: &[StepStatus]) -> String {
         // Writing to a string cannot fail.
         let _ = write!(
             text,
-            "port {} {} {} {}: {packets} packets, {passed} passed, {accounted} accounted, {dropped} dropped",
+            "port {} {} {} {}: {}, {passed} passed, {accounted} accounted, {dropped} dropped",
             place.port,
             place.direction(),
             place.step,
-            place.plugin
+            place.plugin,
+            counted(packets, "packet")
         );
         if let Some(flows) = flows {
-            let _ = write!(text, "; {} records in {}", flows.records, flows.file);
+            let _ = write!(text, "; {} in {}", counted(flows.records, "record"), flows.file);
             if flows.lost > 0 {
                 let _ = write!(text, ", {} lost", flows.lost);
             }

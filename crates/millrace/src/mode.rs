@@ -14,6 +14,7 @@ use millrace_dataplane::{Conduct, Control, MODES, Mode, Switch};
 use millrace_end_system::{ManagementCounters, ManagementCounts, Requests};
 use millrace_listen::{Address, METRICS};
 use millrace_observe_api::{Client, ConfigurationStatus, ModeStatus, OwnEndSystemStatus};
+use millrace_printable::counted;
 use serde_json::json;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -214,8 +215,10 @@ pub(crate) fn mode(args: &ModeCommand) -> Result<(), Failure> {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let since = now.saturating_sub(Duration::from_nanos(state.since_ns)).as_secs();
             say_line(format_args!(
-                "{} for {since} s, before that {}; {} changes",
-                state.mode, state.previous, state.changes
+                "{} for {since} s, before that {}; {}",
+                state.mode,
+                state.previous,
+                counted(state.changes, "change")
             ));
         }
     }

@@ -279,7 +279,9 @@ fn write_entries(args: &EntriesArgs, is_json: bool) -> Result<(), Failure> {
             };
             say_line(json!({ "ok": true, "switches": made.iter().map(each).collect::<Vec<_>>() }));
         }
-        (false, _) => note_line(format_args!("{} files for {} switches", files.len(), made.len())),
+        (false, _) => {
+            note_line(format_args!("{} for {}", counted(files.len(), "file"), counted(made.len(), "switch")))
+        }
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use millrace_listen::{Address, Admission, METRICS};
 use millrace_observe::{Listen, Server, Shown};
 use millrace_observe_api::{Client, WorkerStatus};
+use millrace_printable::counted;
 use millrace_syntax::read_file;
 use serde_json::json;
 use std::io::IsTerminal;
@@ -206,7 +207,9 @@ pub(crate) fn capture(args: &CaptureCommand) -> Result<(), Failure> {
     match args.what {
         _ if args.json => say_line(json!({ "ok": whole, "capture": capture })),
         OnOff::On => say_line(format_args!("{}\n{}", capture.incoming, capture.outgoing)),
-        OnOff::Off => say_line(format_args!("{} packets, {} left out", capture.packets, capture.lost)),
+        OnOff::Off => {
+            say_line(format_args!("{}, {} left out", counted(capture.packets, "packet"), capture.lost))
+        }
     }
     match capture.error {
         None => Ok(()),

@@ -2,6 +2,7 @@
 
 use millrace_dataplane::{PortId, Switch, WorkerReport};
 use millrace_drivers::{FrameKinds, PortStatistics, SIZES};
+use millrace_printable::counted;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -40,7 +41,11 @@ pub(crate) fn text(switch: &Switch, drivers: &[(PortId, PortStatistics)]) -> Str
         let _ = writeln!(text, "  {count:>8}  port {port}: {reason}: {what}");
     }
     for (port, s) in drivers.iter().filter(|(_, s)| s.rx_truncated > 0) {
-        let _ = writeln!(text, "port {port}: {} packets are in the input only in part", s.rx_truncated);
+        let _ = writeln!(
+            text,
+            "port {port}: of {} only a part is in the input",
+            counted(s.rx_truncated, "packet")
+        );
     }
     text
 }
@@ -135,7 +140,7 @@ pub(crate) fn workers_text(workers: &[WorkerReport]) -> String {
         if let Some(processor) = worker.processor {
             let _ = write!(text, " on processor {processor}");
         }
-        let _ = writeln!(text, ": {} packets", worker.rx_packets);
+        let _ = writeln!(text, ": {}", counted(worker.rx_packets, "packet"));
     }
     text
 }

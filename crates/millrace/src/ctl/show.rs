@@ -6,7 +6,7 @@ use super::table::table;
 use millrace_ctl_api::{
     Answer, Changed, PhysicalStatus, PortStatus, ShadowStatus, Stats, SwitchStats, SwitchStatus,
 };
-use millrace_printable::printable_line;
+use millrace_printable::{counted, printable_line};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -156,8 +156,10 @@ fn of_switch(text: &mut String, switch: &SwitchStats) {
     let (ms, us) = (switch.used_ns / 1_000_000, switch.used_ns / 1000 % 1000);
     let _ = writeln!(
         text,
-        "  {ms}.{us:03} ms of its worker, {} requests of P4Runtime and {} refused, {} messages left out",
-        switch.requests, switch.refused_requests, switch.lost_notices
+        "  {ms}.{us:03} ms of its worker, {} of P4Runtime and {} refused, {} left out",
+        counted(switch.requests, "request"),
+        switch.refused_requests,
+        counted(switch.lost_notices, "message")
     );
 }
 

@@ -253,6 +253,8 @@ fn captures_are_switched_while_it_runs() {
     assert_eq!((again.code, again.err.as_str()), (1, "error: the capture of port 1 is on already\n"));
     let off = capture(&["off", "1"]);
     assert_eq!(off.code, 0, "{}", off.err);
+    let mode = millrace(&["mode", "show", "--metrics", &switch.address]).out;
+    assert!(mode.starts_with("operational for ") && mode.ends_with("before that init; 1 change\n"), "{mode}");
     assert!(frames(&folder.path("mine_in.pcap")).is_empty());
     for (args, message) in [
         (&["off", "1"][..], "the capture of port 1 is not on"),

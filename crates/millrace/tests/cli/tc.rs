@@ -1,6 +1,6 @@
 //! `millrace tc` and `run --tc`: how ports serve what leaves by them.
 
-use crate::common::{Folder, millrace};
+use crate::common::{Folder, millrace, root};
 use crate::live::{Live, wait_for};
 use serde_json::{Value, json};
 
@@ -50,6 +50,44 @@ fn the_plans_of_a_file_are_checked_without_a_switch() {
     }
     let said = millrace(&["run", "programs/router.p4", "-i", "0@null:-", "--tc", &file, "--priorities", "2"]);
     assert_eq!(said.code, 2, "{}", said.err);
+}
+
+/// Those of the page, and the line that it puts into the first of them.
+#[test]
+fn the_plans_that_the_page_shows_are_plans() {
+    let folder = Folder::new("tc-page");
+    let page = std::fs::read_to_string(root().join("docs/traffic.md")).unwrap();
+    let blocks: Vec<String> = page
+        .split("\n\n")
+        .filter(|block| block.lines().all(|line| line.starts_with("    ")))
+        .map(|block| block.lines().map(|line| format!("{}\n", line.trim_start())).collect())
+        .collect();
+    let plans: Vec<&String> =
+        blocks.iter().filter(|text| text.starts_with("port ") && text.contains("root")).collect();
+    assert_eq!(plans.len(), 4);
+    for plan in &plans {
+        let said = millrace(&["tc", "check", &write(&folder, "plan.tc", plan)]);
+        assert_eq!(said.code, 0, "{plan}{}", said.err);
+    }
+    let set = page.split("tc set --port 1 \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let plan = write(&folder, "plan.tc", plans[0]);
+    let mut switch = Live::start(&[
+        "run",
+        "programs/router.p4",
+        "-i",
+        "1@null:-",
+        "--metrics",
+        "127.0.0.1:0",
+        "--tc",
+        &plan,
+    ]);
+    let said = millrace(&["tc", "set", "--port", "1", set, "--metrics", &switch.metrics()]);
+    assert!(
+        said.code == 0 && said.out.contains(set.rsplit(": ").next().unwrap()),
+        "{}{}",
+        said.out,
+        said.err
+    );
 }
 
 /// A plan is there from the start, lines of it change, another one takes its place, and it goes, while frames pass. What is wrong is refused,
