@@ -16,6 +16,8 @@ use millrace_virtual_switches::{ControlSocket, Device, OpenPorts};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tracing::{error, info};
 
@@ -201,7 +203,11 @@ fn privileges(args: &RunDevice, file: &DeviceFile) -> Result<Privileges, Failure
     let own = [&file.device.captures, &file.device.uploads].into_iter().flatten();
     for folder in folders.chain(own.map(Path::new)) {
         if !folder.exists() {
-            std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
+            // Names of uploads are hashes of what is in them, also of tokens.
+            let is_uploads = file.device.uploads.as_deref().map(Path::new) == Some(folder);
+            let made =
+                DirBuilder::new().recursive(true).mode(if is_uploads { 0o700 } else { 0o777 }).create(folder);
+            made.map_err(|error| Failure::failed(folder.display(), error))?;
             privileges.give(folder)?;
         }
         privileges.writes_in(folder);

@@ -157,7 +157,7 @@ fn check_port(port: &Port, now: &DeviceFile) -> Result<(), Failure> {
 }
 
 impl Sent<'_> {
-    /// Has the folder hold the contents. Those that are there already stay, unless they are of another length: such a file was damaged.
+    /// Has the folder hold the contents. Those that are there already stay; a file whose bytes are others was damaged, and is written again.
     pub(crate) fn keep(&self, now: &DeviceFile) -> Result<(), Failure> {
         let Some(folder) = now.device.uploads.as_deref().map(Path::new) else { return Ok(()) };
         if self.contents.is_empty() {
@@ -167,7 +167,9 @@ impl Sent<'_> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         let mut there = kept_files(folder).map_err(failed)?;
         there.retain(|path, length| {
-            self.contents.get(path).is_none_or(|content| content.len() as u64 == *length)
+            self.contents
+                .get(path)
+                .is_none_or(|content| content.len() as u64 == *length && holds(path, content))
         });
         let new = || self.contents.iter().filter(|(path, _)| !there.contains_key(*path));
         let count = there.len() + new().count();
@@ -180,6 +182,11 @@ impl Sent<'_> {
         }
         new().try_for_each(|(path, content)| write(folder, path, content)).map_err(failed)
     }
+}
+
+/// Whether a file that has as many bytes has these.
+fn holds(path: &Path, content: &str) -> bool {
+    fs::read(path).is_ok_and(|kept| kept == content.as_bytes())
 }
 
 fn write(folder: &Path, path: &Path, content: &str) -> io::Result<()> {

@@ -3,6 +3,7 @@
 use crate::common::{Folder, Said, millrace, root};
 use crate::live::Live;
 use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn options_that_do_not_fit_end_with_2() {
@@ -79,6 +80,8 @@ fn a_device_is_changed_with_the_contents_of_files() {
     assert_eq!(device.done(boss, &["list"]), "no switches\n");
     assert!(device.done(boss, &["load", &part]).contains("add switch l2"));
     assert_eq!(std::fs::read_dir(folder.path("uploads")).unwrap().count(), 3);
+    let mode = std::fs::metadata(folder.path("uploads")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700, "names are hashes of tokens too");
     assert!(device.done(blue, &["list"]).contains("l2_switch"));
     assert!(device.done(blue, &["swap", "l2", "programs/l2_switch.p4"]).contains("running now"));
     let snapshot = folder.path("snapshot");
