@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -166,28 +166,49 @@ struct AuditFile {
     file: File,
     size: u64,
     most: u64,
+    /// A machine that lost its power or a full disk has cut off the last line.
+    is_torn: bool,
 }
 
 impl AuditFile {
     fn open(path: &Path, most: u64) -> io::Result<AuditFile> {
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
         let size = file.metadata()?.len();
-        Ok(AuditFile { path: path.to_owned(), file, size, most })
+        Ok(AuditFile { path: path.to_owned(), file, size, most, is_torn: is_torn(path, size) })
     }
 
     fn add(&mut self, line: &impl Serialize) -> io::Result<()> {
-        let mut line = serde_json::to_vec(line)?;
-        line.push(b'\n');
-        if self.size > 0 && self.size + line.len() as u64 > self.most {
+        let mut whole = vec![b'\n'];
+        serde_json::to_writer(&mut whole, line)?;
+        whole.push(b'\n');
+        if self.size > 0 && self.size + whole.len() as u64 > self.most {
             let mut before = self.path.clone().into_os_string();
             before.push(".1");
             std::fs::rename(&self.path, before)?;
             *self = AuditFile::open(&self.path, self.most)?;
         }
-        // A line is written whole, or what was written of it ends here.
-        self.size += line.len() as u64;
-        self.file.write_all(&line)
+        // It begins a line of its own.
+        let line = &whole[usize::from(!self.is_torn)..];
+        let before = self.size;
+        let written = self.file.write_all(line);
+        self.size = before + line.len() as u64;
+        match &written {
+            Ok(()) => self.is_torn = false,
+            Err(_) => {
+                self.size = self.file.metadata().map_or(self.size, |about| about.len());
+                self.is_torn |= self.size != before;
+            }
+        }
+        written
     }
+}
+
+/// Whether a file of so many bytes ends within a line. What cannot be read, as a pipe, does not.
+fn is_torn(path: &Path, size: u64) -> bool {
+    let mut last = [b'\n'];
+    let Some(at) = size.checked_sub(1) else { return false };
+    let read = File::open(path).and_then(|file| file.read_exact_at(&mut last, at));
+    read.is_ok() && last != [b'\n']
 }
 
 #[cfg(test)]
@@ -252,6 +273,24 @@ mod tests {
         assert_eq!(old.last().unwrap()["device"].as_u64().unwrap() + 1, new[0]["device"].as_u64().unwrap());
         std::fs::remove_file(path).unwrap();
         std::fs::remove_file(before).unwrap();
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_costs_no_other() {
+        let path = path("torn");
+        for text in ["", "{\"time_ms\":1}\n", "{\"time_ms\":1}\n{\"time"] {
+            std::fs::write(&path, text).unwrap();
+            let log = AuditLog::open(&path).unwrap();
+            log.record(AuditRecord::now(None, "here", Some(1), "write", Ok(())));
+            log.record(AuditRecord::now(None, "here", Some(2), "write", Ok(())));
+            drop(log);
+            let read = std::fs::read_to_string(&path).unwrap();
+            let whole: Vec<serde_json::Value> =
+                read.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+            assert_eq!(whole.len(), text.matches('\n').count() + 2, "{read}");
+            assert_eq!(read.lines().count(), text.lines().count() + 2, "{read}");
+        }
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
