@@ -22,7 +22,7 @@ use millrace_rtl::device::{Counted, OWNER};
 use millrace_rtl::map::{Field, RegisterDevice};
 use millrace_rtl::{
     Capacities, DeviceOptions, Driver, DriverError, GROUPS, Groups, Hardware, NODES, Objects, Options,
-    SESSIONS, Session, Sessions, TooMany,
+    OutsideReport, SESSIONS, Session, Sessions, TooMany,
 };
 use millrace_state::State;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -108,6 +108,10 @@ impl Attached {
             Options { capacities: capacities.clone(), ..to.options.stages() },
         );
         let hardware = hardware.map_err(|refusal| refused(&refusal))?;
+        if let Some(OutsideReport { object, why, .. }) = hardware.outside().iter().find(|of| !of.is_empty) {
+            // Nothing at its ports would do what frames ask for.
+            return Err(refused(&format_args!("a device has no unit for {object}: {why}")));
+        }
         let design = millrace_rtl::Device::new(&hardware, to.options.clone());
         let design = Arc::new(design.map_err(|refusal| refused(&refusal))?);
         let mut tables = state.tables();

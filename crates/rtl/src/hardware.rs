@@ -363,7 +363,7 @@ impl Hardware {
             stages,
             tables: self.tables_report(),
             objects: self.objects_report(),
-            outside: self.outside_report(),
+            outside: self.outside(),
         }
     }
 
@@ -449,7 +449,7 @@ impl Hardware {
     }
 
     /// Objects without a unit.
-    fn outside_report(&self) -> Vec<OutsideReport> {
+    pub fn outside(&self) -> Vec<OutsideReport> {
         let mut outside: BTreeMap<ObjectKey, OutsideReport> = BTreeMap::new();
         for stage in &self.stages {
             for (key, slots) in &stage.placed.slots {
@@ -458,6 +458,7 @@ impl Hardware {
                     object: object(&self.program, &slot.unit).to_owned(),
                     stages: Vec::new(),
                     why: why.to_string(),
+                    is_empty: why == NoUnit::Cells(0),
                 });
                 report.stages.push(stage.part.name());
             }

@@ -57,6 +57,8 @@ pub struct OutsideReport {
     pub stages: Vec<String>,
     /// Why it has none, with the limit that it exceeds.
     pub why: String,
+    /// It has no cells: there is nothing to keep.
+    pub is_empty: bool,
 }
 
 /// About the unit of a table.
@@ -231,7 +233,7 @@ impl fmt::Display for Report {
         if !self.outside.is_empty() {
             writeln!(f, "\nobjects without a unit, whose ports are ports of the stages")?;
         }
-        for OutsideReport { object, stages, why } in &self.outside {
+        for OutsideReport { object, stages, why, .. } in &self.outside {
             writeln!(f, "  {object}, asked by {}: {why}", stages.join(" and "))?;
         }
         Ok(())

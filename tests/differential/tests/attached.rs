@@ -7,9 +7,9 @@ use millrace_dataplane::{
 };
 use millrace_differential::{compile, compile_path, memory, out_of_steps, packets, program, set_up};
 use millrace_link::{Device, Event, Fault, Place, Server, Shape, Simulated};
-use millrace_pipeline::Bits;
 use millrace_pipeline::arbitrary::Rng;
 use millrace_pipeline::semantics::Value;
+use millrace_pipeline::{Bits, Program};
 use millrace_rtl::{DeviceOptions, Hardware};
 use millrace_state::{CounterRef, DigestMessage};
 use std::collections::BTreeMap;
@@ -166,6 +166,43 @@ fn frames_without_bytes_are_counted() {
         assert_eq!(drops, [("tx_refused".to_owned(), 3)], "{width} bits");
         assert_eq!((switch.counters().port(1).tx_drops, switch.counters().port(1).tx_packets), (3, 4));
     }
+}
+
+/// A frame that would start again without a byte is gone, and makes room for others: there is room for 12.
+#[test]
+fn frames_that_start_again_without_bytes_make_room() {
+    let egress = "apply { if (!hdr.h.isValid()) { recirculate_preserving_field_list(0); } }";
+    let control = "control E(inout headers hdr, inout metadata m, inout standard_metadata_t s) {";
+    let from = format!("{control} apply {{ }}");
+    assert!(EMPTIES.contains(&from));
+    let program = compile("again", &EMPTIES.replace(&from, &format!("{control} {egress}")));
+    let mut switch = simulated(program).unwrap();
+    for number in 0..40 {
+        assert_eq!(leaving(&mut switch, 0, &[3], number), []);
+        assert_eq!(leaving(&mut switch, 0, &[1, 2, 7, 5], number), [(1, vec![7, 5])], "{number}");
+    }
+    switch.settle_device();
+    let drops: Vec<_> = switch.counters().all_drops().filter(|(_, count)| *count > 0).collect();
+    assert_eq!(drops, [(DropReason::TxRefused, 40)]);
+}
+
+/// A counter that no unit has room for would count nothing.
+#[test]
+fn objects_without_a_unit_are_refused() {
+    let control = "control I(inout headers hdr, inout metadata m, inout standard_metadata_t s) {";
+    let counts = "counter(4194304, CounterType.packets) seen; apply { seen.count((bit<32>)hdr.h.a);";
+    let (head, rest) = EMPTIES.split_once(control).unwrap();
+    let rest = rest.trim_start().strip_prefix("apply {").unwrap();
+    let program = compile("outside", &format!("{head}{control} {counts} {rest}"));
+    let error = simulated(program).unwrap_err().to_string();
+    assert!(error.contains("a device has no unit for I.seen: ") && error.contains("MAX_"), "{error}");
+}
+
+fn simulated(program: Arc<Program>) -> Result<Switch, SwitchError> {
+    let options = DeviceOptions { ports: 2, frame: 512, ..DeviceOptions::default() };
+    let device = Some(Attachment { place: Place::Simulated, options });
+    let hardware = HardwareConfig { device, ..HardwareConfig::default() };
+    Switch::new(program, SwitchConfig { hardware, ..SwitchConfig::default() })
 }
 
 /// Says a line each time that a frame passes egress, as often as the frame says.

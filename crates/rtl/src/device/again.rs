@@ -301,7 +301,7 @@ impl Top<'_> {
         m.connect(from, "tag", of_frame);
         let accepted = m.output_of(to, "accepted");
         // Frames that are between their port and their last copy, and those that are to start again.
-        let lost = m.output_of(from, "lost");
+        let (lost, empty) = (m.output_of(from, "lost"), m.output_of(to, "empty"));
         let mut ends = m.and(leaving.copy.header.valid, leaving.copy.last);
         if let Some(clone) = &leaving.copy.clone {
             // Clones of egress are not counted.
@@ -310,9 +310,11 @@ impl Top<'_> {
         }
         let wide = |m: &mut ModuleBuilder, bit: NodeId| m.resize(bit, 16);
         let (enters, accepted) = (wide(m, enters), wide(m, accepted));
-        let (ends, lost) = (wide(m, ends), wide(m, lost));
+        let (ends, lost, empty) = (wide(m, ends), wide(m, lost), wide(m, empty));
         let more = m.add(enters, accepted);
         let less = m.add(ends, lost);
+        // One without bytes ends where it is sent.
+        let less = m.add(less, empty);
         let next = m.add(load, more);
         let next = m.sub(next, less);
         m.set_next(load_register, next);
