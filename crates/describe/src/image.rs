@@ -120,33 +120,70 @@ impl Image {
     /// # Errors
     /// [`ImageError`].
     pub fn read(bytes: &[u8]) -> Result<Image, ImageError> {
-        if bytes.len() > MAX_IMAGE {
-            return Err(ImageError::TooLong(bytes.len()));
-        }
-        let Keys(object) = serde_json::from_slice(bytes).map_err(|error| {
-            if error.is_eof() { ImageError::Truncated } else { ImageError::Json(error.to_string()) }
-        })?;
-        let version = object.get(VERSION).ok_or_else(|| {
-            let is_bmv2 = object.contains_key("pipelines") && object.contains_key("header_types");
-            if is_bmv2 { ImageError::Bmv2 } else { ImageError::Foreign }
-        })?;
-        match version.as_u64().ok_or(ImageError::Key(VERSION))? {
-            1..=IMAGE_VERSION => {}
-            0 => return Err(ImageError::Key(VERSION)),
-            newer => return Err(ImageError::Version(newer)),
-        }
-        let word = |key| object.get(key).and_then(Value::as_str).ok_or(ImageError::Key(key));
-        let program = text::parse(word("ir")?).map_err(|error| ImageError::Ir(error.to_string()))?;
-        verify(&program)
-            .map_err(|errors| ImageError::Ir(errors.first().map(ToString::to_string).unwrap_or_default()))?;
-        let controller_headers = object.get(HEADERS).and_then(headers).ok_or(ImageError::Key(HEADERS))?;
-        let p4info = millrace_messages::text::read(word("p4info")?).map_err(ImageError::P4Info)?;
-        Ok(Image { program: Arc::new(program), p4info, controller_headers })
+        let keys = Keys::read(bytes)?;
+        let program = keys.program()?;
+        let controller_headers = keys.0.get(HEADERS).and_then(headers).ok_or(ImageError::Key(HEADERS))?;
+        let p4info = millrace_messages::text::read(keys.word("p4info")?).map_err(ImageError::P4Info)?;
+        Ok(Image { program, p4info, controller_headers })
     }
+}
+
+/// Reads and checks the program of an image, or of what [`text_without_p4info`] has made.
+///
+/// # Errors
+/// [`ImageError`].
+pub fn read_program(bytes: &[u8]) -> Result<Arc<Program>, ImageError> {
+    Keys::read(bytes)?.program()
+}
+
+/// As an image is written, of a program alone: [`read_program`] reads it.
+pub fn text_without_p4info(program: &Program) -> String {
+    format!("{:#}\n", object(program))
+}
+
+/// The keys of an image that follow from its program.
+fn object(program: &Program) -> Value {
+    let mut object = bmv2::description(program);
+    object[VERSION] = IMAGE_VERSION.into();
+    object["architecture"] = program.architecture.as_str().into();
+    object["ir"] = text::print(program).into();
+    object
 }
 
 /// The keys of an image. Values that are not read are left out.
 struct Keys(BTreeMap<String, Value>);
+
+impl Keys {
+    /// Of a version that this program knows.
+    fn read(bytes: &[u8]) -> Result<Keys, ImageError> {
+        if bytes.len() > MAX_IMAGE {
+            return Err(ImageError::TooLong(bytes.len()));
+        }
+        let keys: Keys = serde_json::from_slice(bytes).map_err(|error| {
+            if error.is_eof() { ImageError::Truncated } else { ImageError::Json(error.to_string()) }
+        })?;
+        let version = keys.0.get(VERSION).ok_or_else(|| {
+            let is_bmv2 = keys.0.contains_key("pipelines") && keys.0.contains_key("header_types");
+            if is_bmv2 { ImageError::Bmv2 } else { ImageError::Foreign }
+        })?;
+        match version.as_u64().ok_or(ImageError::Key(VERSION))? {
+            1..=IMAGE_VERSION => Ok(keys),
+            0 => Err(ImageError::Key(VERSION)),
+            newer => Err(ImageError::Version(newer)),
+        }
+    }
+
+    fn word(&self, key: &'static str) -> Result<&str, ImageError> {
+        self.0.get(key).and_then(Value::as_str).ok_or(ImageError::Key(key))
+    }
+
+    fn program(&self) -> Result<Arc<Program>, ImageError> {
+        let program = text::parse(self.word("ir")?).map_err(|error| ImageError::Ir(error.to_string()))?;
+        verify(&program)
+            .map_err(|errors| ImageError::Ir(errors.first().map(ToString::to_string).unwrap_or_default()))?;
+        Ok(Arc::new(program))
+    }
+}
 
 impl<'de> Deserialize<'de> for Keys {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Keys, D::Error> {
@@ -191,12 +228,9 @@ fn headers(value: &Value) -> Option<BTreeMap<String, Vec<u32>>> {
 impl fmt::Display for Image {
     /// The image as it is written to a file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut object = bmv2::description(&self.program);
-        object[VERSION] = IMAGE_VERSION.into();
-        object["architecture"] = self.program.architecture.as_str().into();
+        let mut object = object(&self.program);
         object["p4info"] = to_text(&self.p4info).into();
         object[HEADERS] = self.controller_headers.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
-        object["ir"] = text::print(&self.program).into();
         writeln!(f, "{object:#}")
     }
 }

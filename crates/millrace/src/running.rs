@@ -2,7 +2,7 @@
 
 use crate::findings::Failure;
 use crate::grpc;
-use millrace_describe::image::Image;
+use millrace_describe::image;
 use millrace_listen::{Address, THRIFT};
 use millrace_pipeline::Program;
 use millrace_thrift_api::Client;
@@ -32,8 +32,7 @@ impl Running {
     /// The program that it runs.
     pub(crate) fn program(&mut self) -> Result<Arc<Program>, Failure> {
         let config = self.client.bm_get_config().map_err(|error| Failure::failed(self.name(), error))?;
-        let image = Image::read(config.as_bytes()).map_err(|error| Failure::failed(self.name(), error))?;
-        Ok(image.program)
+        image::read_program(config.as_bytes()).map_err(|error| Failure::failed(self.name(), error))
     }
 
     /// What the control plane has made of it, as commands that make it again.

@@ -1,6 +1,7 @@
 //! `swap`: another program while frames flow.
 
 use crate::common::{Folder, command, millrace, root};
+use crate::live::Live;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, Stdio};
@@ -99,6 +100,27 @@ fn a_packet_is_traced_with_the_tables_of_a_running_switch() {
     // The packet was not the switch's.
     let counted = switch.end();
     assert_eq!(counted["ok"], json!(true), "{counted}");
+}
+
+/// Its Thrift server has no image to tell of then.
+#[test]
+fn a_packet_is_traced_by_a_switch_that_has_compiled_its_program() {
+    let run = ["run", "programs/router.p4", "-i", "0@null:-", "-i", "1@null:-", "--thrift", "0"];
+    let mut switch = Live::start(&[&run[..], &["--entries", "programs/router.entries"]].concat());
+    let thrift = switch.hears("Thrift: ").unwrap().to_owned();
+    let packet = "020000000000 060000000000 0800 45000014000000004011 65d6 0a000002 0a000102";
+    let traced = || millrace(&["trace", "--from", &thrift, "--port", "0", "--packet", packet]);
+    let said = traced();
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.out.contains("RouterIngress.set_nhop") && said.out.contains("sent on port 1"),
+        "{}",
+        said.out
+    );
+    let keep = ["--thrift", &thrift, "--keep", "compatible"];
+    let swapped = millrace(&[&["swap", "programs/l2_switch.p4"], &keep[..]].concat());
+    assert_eq!(swapped.code, 0, "{}", swapped.err);
+    assert!(traced().out.contains("SwitchIngress"), "{}", traced().err);
 }
 
 #[test]

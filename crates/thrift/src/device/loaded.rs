@@ -2,7 +2,7 @@
 
 use super::handles::Handles;
 use md5::{Digest, Md5};
-use millrace_describe::bmv2;
+use millrace_describe::image;
 use millrace_pipeline::{ActionId, Program, TableId};
 use millrace_state::{Schema, TablesHandle};
 use millrace_thrift_api::{InvalidTableOperation, TableCode};
@@ -48,9 +48,9 @@ impl Loaded {
         loaded
     }
 
-    /// The description of the program in bmv2's layout.
+    /// The description of the program in bmv2's layout, and the program itself.
     pub(super) fn json(&self) -> &str {
-        self.json.get_or_init(|| bmv2::description(&self.program).to_string())
+        self.json.get_or_init(|| image::text_without_p4info(&self.program))
     }
 
     /// The MD5 sum of the description.
