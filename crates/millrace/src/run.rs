@@ -76,7 +76,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     args.workers.check()?;
     let log = logging::start(&args.log)?;
     let listen = grpc::listen(&args.grpc)?;
-    let Brought { name, program, pipeline, json } = bring(args, listen.is_some(), findings)?;
+    let Brought { name, program, pipeline, file } = bring(args, listen.is_some(), findings)?;
     check_ports(args, &program)?;
     let privileges = privileges(args)?;
     let opener = Opener::start()?;
@@ -133,7 +133,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
             let programs = of_server.unwrap_or_else(|| Programs::new(making, control.clone()));
             // The ports of a peer are there for good, as those of bmv2.
             let maker = packet_in.is_none().then_some(maker);
-            Some(thrift::start(&args.thrift, given, args.grpc.device_id, &args.ports, maker, programs, json)?)
+            Some(thrift::start(&args.thrift, given, args.grpc.device_id, &args.ports, maker, programs, file)?)
         }
         None => None,
     };
@@ -214,15 +214,15 @@ struct Brought {
     program: Arc<Program>,
     /// For controllers.
     pipeline: Option<Pipeline>,
-    /// The file that clients of Thrift compare with theirs.
-    json: Option<String>,
+    /// The program with the file that it was made from, which clients of Thrift compare with theirs.
+    file: Option<(Arc<Program>, String)>,
 }
 
 /// Reads the program of the command line, with what controllers are told of it if there are any.
 fn bring(args: &RunArgs, has_controllers: bool, findings: &mut Findings) -> Result<Brought, Failure> {
     let Some(path) = &args.program else {
         let program = empty_program().map_err(Failure::Failed)?;
-        return Ok(Brought { name: "no program".to_owned(), program, pipeline: None, json: None });
+        return Ok(Brought { name: "no program".to_owned(), program, pipeline: None, file: None });
     };
     let loaded = load_any(path, &args.source, findings)?;
     let json = loaded.as_image().filter(|_| args.thrift.thrift.is_some()).map(ToString::to_string);
@@ -239,7 +239,8 @@ fn bring(args: &RunArgs, has_controllers: bool, findings: &mut Findings) -> Resu
         }
         (program, None)
     };
-    Ok(Brought { name: program.name.clone(), program, pipeline, json })
+    let file = json.map(|json| (Arc::clone(&program), json));
+    Ok(Brought { name: program.name.clone(), program, pipeline, file })
 }
 
 /// The clock that was asked for.

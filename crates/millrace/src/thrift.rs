@@ -8,6 +8,7 @@ use millrace_chassis::{Modes, Programs};
 use millrace_dataplane::PortId;
 use millrace_drivers::PortSpec;
 use millrace_listen::{Address, Admission, NOTIFICATIONS, THRIFT};
+use millrace_pipeline::Program;
 use millrace_thrift::{DeviceConfig, Guard, PortMaker, PortName, Publisher, Right, Server, serve};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub(crate) fn start(
     ports: &[PortSpec],
     maker: Option<AddedPorts>,
     programs: Programs,
-    json: Option<String>,
+    made_from: Option<(Arc<Program>, String)>,
 ) -> Result<Server, Failure> {
     let address = grpc::address(given, &THRIFT)?;
     let bound = millrace_listen::bind(&THRIFT, address, Admission::Anybody, args.thrift_allow_remote);
@@ -44,7 +45,7 @@ pub(crate) fn start(
         (None, None) => None,
     };
     let guard = programs.modes().map(|modes| Arc::new(ByMode(modes.clone())) as Arc<dyn Guard>);
-    let device = DeviceConfig { programs, device_id, ports, maker, json, notifications, guard };
+    let device = DeviceConfig { programs, device_id, ports, maker, made_from, notifications, guard };
     let server =
         serve(listener, device).map_err(|error| Failure::failed("cannot start the Thrift server", error))?;
     grpc::warn_of_exposure(&THRIFT, server.address(), Admission::Anybody);

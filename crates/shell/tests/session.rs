@@ -38,7 +38,7 @@ fn start() -> (Server, Quiet) {
         device_id: 1,
         ports: ports.into(),
         maker,
-        json: None,
+        made_from: None,
         notifications: None,
         guard: None,
     };

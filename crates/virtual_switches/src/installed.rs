@@ -312,7 +312,7 @@ impl Installed {
             device_id: model.device_id,
             ports: model.ports.iter().map(name).collect(),
             maker: None,
-            json: None,
+            made_from: None,
             notifications: None,
             guard: Some(Arc::new(ActsAs {
                 clients: Arc::clone(clients),

@@ -142,7 +142,7 @@ fn servers(lab: &Lab) -> (millrace_thrift::Server, millrace_observe::Server) {
         device_id: 1,
         ports: Vec::new(),
         maker: None,
-        json: None,
+        made_from: None,
         notifications: None,
         guard: None,
     };

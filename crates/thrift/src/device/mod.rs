@@ -24,6 +24,7 @@ use crate::notify::Publisher;
 use loaded::{Loaded, Running};
 use millrace_chassis::Programs;
 use millrace_dataplane::{Answered, Moment, ObjectError, ObjectRequest, Reply, Request, answer};
+use millrace_pipeline::Program;
 use millrace_state::{ObjectWrite, WriteError};
 use millrace_thrift_api::CallError;
 use notices::Notices;
@@ -42,9 +43,9 @@ pub struct DeviceConfig {
     pub ports: Vec<PortName>,
     /// Opens the ports that clients add; without it there are those above, for good.
     pub maker: Option<Box<dyn PortMaker>>,
-    /// The JSON that the program was made from, which clients compare with theirs; without it they get one made from the
-    /// program. Another program that takes over later has none.
-    pub json: Option<String>,
+    /// A program with the JSON that it was made from, which clients compare with theirs while that program runs; of others they get one
+    /// that is made from the program.
+    pub made_from: Option<(Arc<Program>, String)>,
     /// Where it tells of digests, idle entries, links and programs.
     pub notifications: Option<Publisher>,
     /// Decides what clients may do; without it they may do everything.
@@ -58,9 +59,7 @@ pub(crate) struct Device {
     device_id: u64,
     thrift_port: u16,
     pub(crate) ports: Ports,
-    /// Until the first program is known.
-    json: Mutex<Option<String>>,
-    /// The program that ran when it was asked for last.
+    /// The program that ran when it was asked for last; at first one whose JSON is known.
     loaded: Mutex<Option<Arc<Loaded>>>,
     /// The program that clients write to until it takes over.
     waiting: Mutex<Option<Waiting>>,
@@ -72,15 +71,14 @@ impl Device {
     /// # Errors
     /// The operating system refuses a thread.
     pub(crate) fn new(config: DeviceConfig, thrift_port: u16) -> std::io::Result<Device> {
-        let DeviceConfig { programs, device_id, ports, maker, json, notifications, guard } = config;
+        let DeviceConfig { programs, device_id, ports, maker, made_from, notifications, guard } = config;
         let notices = notifications.map(|publisher| Notices::start(publisher, device_id)).transpose()?;
         Ok(Device {
             programs,
             device_id,
             thrift_port,
             ports: Ports::new(ports, maker),
-            json: Mutex::new(json),
-            loaded: Mutex::default(),
+            loaded: Mutex::new(made_from.map(|(program, json)| Arc::new(Loaded::new(program, Some(json))))),
             waiting: Mutex::default(),
             notices,
             guard,
@@ -97,8 +95,7 @@ impl Device {
         if let Some(loaded) = kept.as_ref().filter(|loaded| Arc::ptr_eq(&loaded.program, &program)) {
             return Ok(Running { loaded: Arc::clone(loaded), tables, now_ns });
         }
-        let json = self.json.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let loaded = Arc::new(Loaded::new(program, json));
+        let loaded = Arc::new(Loaded::new(program, None));
         *kept = Some(Arc::clone(&loaded));
         Ok(Running { loaded, tables, now_ns })
     }

@@ -2,12 +2,13 @@
 
 use millrace_chassis::{Making, Programs};
 use millrace_dataplane::{Control, Moment, Request};
-use millrace_pipeline::TableId;
+use millrace_pipeline::{Program, TableId};
 use millrace_quiet::Quiet;
 use millrace_state::TablesHandle;
 use millrace_thrift::{DeviceConfig, NanomsgListener, PortMaker, PortName, Publisher, Server, serve};
 use millrace_thrift_api::{CallError, Client};
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 
 /// A running switch. It ends when this is dropped.
 pub(crate) struct Device {
@@ -19,7 +20,7 @@ pub(crate) struct Device {
 impl Device {
     /// One whose ports stay.
     pub(crate) fn start() -> Device {
-        Device::make(Quiet::start(), None, None)
+        Device::make(Quiet::start(), None, None, None)
     }
 
     /// One that tells subscribers over TCP.
@@ -29,12 +30,13 @@ impl Device {
             Quiet::start(),
             None,
             Some(Publisher::over(NanomsgListener::over_tcp(listener).unwrap()).unwrap()),
+            None,
         )
     }
 
     /// One whose ports are opened there.
     pub(crate) fn with(maker: Option<Box<dyn PortMaker>>) -> Device {
-        Device::make(Quiet::start(), maker, None)
+        Device::make(Quiet::start(), maker, None, None)
     }
 
     /// One that ran these commands before it started.
@@ -42,10 +44,23 @@ impl Device {
         let quiet = Quiet::set_up(|switch| {
             millrace_control::entries::load(switch, commands).unwrap();
         });
-        Device::make(quiet, None, None)
+        Device::make(quiet, None, None, None)
     }
 
-    fn make(quiet: Quiet, maker: Option<Box<dyn PortMaker>>, notifications: Option<Publisher>) -> Device {
+    /// One that knows the file of a program: of the one that runs, or of another.
+    pub(crate) fn made_from(file: &str, is_running: bool) -> Device {
+        let quiet = Quiet::start();
+        let Moment { program, .. } = quiet.control.ask(Request::Look).unwrap();
+        let of = if is_running { program } else { Arc::new((*program).clone()) };
+        Device::make(quiet, None, None, Some((of, file.to_owned())))
+    }
+
+    fn make(
+        quiet: Quiet,
+        maker: Option<Box<dyn PortMaker>>,
+        notifications: Option<Publisher>,
+        made_from: Option<(Arc<Program>, String)>,
+    ) -> Device {
         let control = quiet.control.clone();
         let ports = [1, 2].map(|number| PortName { number, interface: format!("mrt{number}") });
         let making = Making { engine: millrace_quiet::engine(), ..Making::default() };
@@ -55,7 +70,7 @@ impl Device {
             device_id: 1,
             ports: ports.into(),
             maker,
-            json: None,
+            made_from,
             notifications,
             guard: None,
         };

@@ -110,3 +110,11 @@ fn a_program_goes_on_with_what_there_is() {
         r#"{"kept":[],"dropped":[],"more":0}"#
     );
 }
+
+/// Clients compare the file of a program with theirs; another program was not made from it.
+#[test]
+fn a_file_is_told_of_its_program_alone() {
+    assert_eq!(Device::made_from("{ }", true).client().bm_get_config().unwrap(), "{ }");
+    let other = Device::made_from("{ }", false).client().bm_get_config().unwrap();
+    millrace_describe::image::read_program(other.as_bytes()).unwrap();
+}
