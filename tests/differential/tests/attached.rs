@@ -45,6 +45,22 @@ fn leaving(switch: &mut Switch, port: u32, bytes: &[u8], now_ns: u64) -> Vec<(u3
     left
 }
 
+/// A switch with a whole device in the process.
+fn simulated(program: Arc<Program>, options: DeviceOptions) -> Result<Switch, SwitchError> {
+    let device = Some(Attachment { place: Place::Simulated, options });
+    let hardware = HardwareConfig { device, ..HardwareConfig::default() };
+    Switch::new(program, SwitchConfig { hardware, ..SwitchConfig::default() })
+}
+
+/// A switch that knows its ports: with such a device, or one that interprets.
+fn with_ports(program: &Arc<Program>, options: Option<DeviceOptions>) -> Result<Switch, SwitchError> {
+    let ports = KnownPorts::Only((0..PORTS).collect());
+    let device = options.map(|options| Attachment { place: Place::Simulated, options });
+    let hardware = HardwareConfig { device, ..HardwareConfig::default() };
+    let config = SwitchConfig { engine: EngineKind::Interp, hardware, ports, ..SwitchConfig::default() };
+    Switch::new(Arc::clone(program), config)
+}
+
 fn compare(name: &str, count: usize) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs").join(format!("{name}.p4"));
     let program = compile_path(&path);
@@ -53,12 +69,7 @@ fn compare(name: &str, count: usize) {
     let test = millrace_stf::parse(&text).unwrap();
     let frames: Vec<Vec<u8>> = test.frames().map(|(_, bytes)| bytes.to_vec()).collect();
     let options = DeviceOptions { ports: PORTS, width: 128, frame: 1024, ..DeviceOptions::default() };
-    let mut switches = [None, Some(Attachment { place: Place::Simulated, options })].map(|device| {
-        let ports = KnownPorts::Only((0..PORTS).collect());
-        let hardware = HardwareConfig { device, ..HardwareConfig::default() };
-        let config = SwitchConfig { engine: EngineKind::Interp, hardware, ports, ..SwitchConfig::default() };
-        Switch::new(Arc::clone(&program), config).unwrap()
-    });
+    let mut switches = [None, Some(options)].map(|options| with_ports(&program, options).unwrap());
     assert!(switches[1].has_device() && !switches[0].has_device());
     let mut rng = Rng::new(11);
     let mut left = 0;
@@ -142,18 +153,10 @@ const EMPTIES: &str = "
 /// No link carries a frame without bytes: a device counts it as one that its port refused.
 #[test]
 fn frames_without_bytes_are_counted() {
-    let folder = std::env::temp_dir().join(format!("millrace-attached-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("empties.p4");
-    std::fs::write(&path, EMPTIES).unwrap();
-    let program = compile_path(&path);
-    std::fs::remove_dir_all(&folder).unwrap();
+    let program = compile("empties", EMPTIES);
     for width in [64, 256] {
         let options = DeviceOptions { ports: 2, width, frame: 512, ..DeviceOptions::default() };
-        let device = Some(Attachment { place: Place::Simulated, options });
-        let hardware = HardwareConfig { device, ..HardwareConfig::default() };
-        let config = SwitchConfig { hardware, ..SwitchConfig::default() };
-        let mut switch = Switch::new(Arc::clone(&program), config).unwrap();
+        let mut switch = simulated(Arc::clone(&program), options).unwrap();
         // One of a byte that leaves, those without any, and longer ones, which have some in any case.
         let sent: [Vec<usize>; 7] =
             [vec![7], vec![1], vec![2], vec![1, 2, 3], vec![9], vec![7; 200], vec![1; 200]].map(|frame| {
@@ -176,7 +179,8 @@ fn frames_that_start_again_without_bytes_make_room() {
     let from = format!("{control} apply {{ }}");
     assert!(EMPTIES.contains(&from));
     let program = compile("again", &EMPTIES.replace(&from, &format!("{control} {egress}")));
-    let mut switch = simulated(program).unwrap();
+    let options = DeviceOptions { ports: 2, frame: 512, ..DeviceOptions::default() };
+    let mut switch = simulated(program, options).unwrap();
     for number in 0..40 {
         assert_eq!(leaving(&mut switch, 0, &[3], number), []);
         assert_eq!(leaving(&mut switch, 0, &[1, 2, 7, 5], number), [(1, vec![7, 5])], "{number}");
@@ -194,15 +198,9 @@ fn objects_without_a_unit_are_refused() {
     let (head, rest) = EMPTIES.split_once(control).unwrap();
     let rest = rest.trim_start().strip_prefix("apply {").unwrap();
     let program = compile("outside", &format!("{head}{control} {counts} {rest}"));
-    let error = simulated(program).unwrap_err().to_string();
-    assert!(error.contains("a device has no unit for I.seen: ") && error.contains("MAX_"), "{error}");
-}
-
-fn simulated(program: Arc<Program>) -> Result<Switch, SwitchError> {
     let options = DeviceOptions { ports: 2, frame: 512, ..DeviceOptions::default() };
-    let device = Some(Attachment { place: Place::Simulated, options });
-    let hardware = HardwareConfig { device, ..HardwareConfig::default() };
-    Switch::new(program, SwitchConfig { hardware, ..SwitchConfig::default() })
+    let error = simulated(program, options).unwrap_err().to_string();
+    assert!(error.contains("a device has no unit for I.seen: ") && error.contains("MAX_"), "{error}");
 }
 
 /// Says a line each time that a frame passes egress, as often as the frame says.
@@ -232,9 +230,7 @@ const TALKS: &str = "
 fn lost_messages_are_counted() {
     let program = compile("talks", TALKS);
     let options = DeviceOptions { ports: 2, queues: 1, ..DeviceOptions::default() };
-    let device = Some(Attachment { place: Place::Simulated, options });
-    let hardware = HardwareConfig { device, ..HardwareConfig::default() };
-    let mut switch = Switch::new(program, SwitchConfig { hardware, ..SwitchConfig::default() }).unwrap();
+    let mut switch = simulated(program, options).unwrap();
     for (turns, said) in [(10, 11), (100, 101)] {
         let outcome = switch.inject(0, &[turns; 60], 0);
         assert_eq!(outcome.sent.len(), 1);
@@ -363,17 +359,14 @@ fn compare_random(seed: u64) -> Option<String> {
     }
     let width = [64, 128, 256, 512][seed as usize % 4];
     let options = DeviceOptions { ports: PORTS, width, queues: 1, ..DeviceOptions::default() };
-    let switch = |device: Option<Attachment>| {
-        let ports = KnownPorts::Only((0..PORTS).collect());
-        let hardware = HardwareConfig { device, ..HardwareConfig::default() };
-        let config = SwitchConfig { engine: EngineKind::Interp, hardware, ports, ..SwitchConfig::default() };
-        let mut switch = Switch::new(Arc::clone(&program), config)?;
+    let switch = |options: Option<DeviceOptions>| {
+        let mut switch = with_ports(&program, options)?;
         set_up(&mut switch);
         Ok::<_, SwitchError>(switch)
     };
     // A few programs have one entry twice in a table.
     let mut software = switch(None).ok()?;
-    let mut hardware = match switch(Some(Attachment { place: Place::Simulated, options })) {
+    let mut hardware = match switch(Some(options)) {
         Ok(switch) => switch,
         Err(error) => return Some(error.to_string()),
     };

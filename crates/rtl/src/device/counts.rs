@@ -22,7 +22,7 @@ pub enum Counted {
     Misses(TableId),
     /// Frames and copies that were dropped for a reason other than [`Reason::ParserError`].
     Drops(Reason),
-    /// Frames that a parser rejected with this error, by its number in the program; [`OTHER_ERROR`] stands for all that are none of the
+    /// Frames that a parser rejected with this error, by its number in the program; 65535 stands for all that are none of the
     /// program.
     ParserErrors(u16),
     /// Frames that first came in by the port of this number and were dropped before they had a port to leave by.
