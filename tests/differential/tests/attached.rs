@@ -354,7 +354,7 @@ fn counted(switch: &Switch) -> Counted {
 fn compare_random(seed: u64) -> Option<String> {
     let program = Arc::new(program(seed, 1 + seed as usize % 7));
     // Hardware draws other numbers.
-    if program.to_string().contains("random ") {
+    if program.to_string().lines().any(|line| line.trim_start().starts_with("random ")) {
         return Some("random numbers".to_owned());
     }
     let width = [64, 128, 256, 512][seed as usize % 4];
