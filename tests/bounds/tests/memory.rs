@@ -17,6 +17,9 @@ use std::sync::Arc;
 
 /// How far the bound may be above what is measured.
 const MOST: f64 = 1.1;
+/// The same of exact tables of a few MB. They have room for overflow lines, a quarter of the others, as hashes are drawn at random; where the
+/// system gives small pages, what of it was never used takes no memory, and where it gives huge ones all of it does.
+const MOST_OF_OVERFLOW: f64 = 1.2;
 /// What the measurement itself may be wrong by: pages that other things are in, too.
 const NOISE: f64 = 256.0 * 1024.0;
 
@@ -31,13 +34,13 @@ fn main() -> ExitCode {
 fn compare() -> Result<(), Failed> {
     let mut wrong = Vec::new();
     let many = if cfg!(debug_assertions) { 300_000 } else { 1_000_000 };
-    for (name, entries) in [
-        ("router", router(100_000)),
-        ("router", router(many)),
-        ("afdx", afdx(4096)),
-        ("afdx", afdx(65_536)),
-        ("l2_switch", l2_switch(65_536)),
-        ("firewall", firewall(4000)),
+    for (name, entries, most) in [
+        ("router", router(100_000), MOST),
+        ("router", router(many), MOST),
+        ("afdx", afdx(4096), MOST),
+        ("afdx", afdx(65_536), MOST),
+        ("l2_switch", l2_switch(65_536), MOST_OF_OVERFLOW),
+        ("firewall", firewall(4000), MOST),
     ] {
         let source = read_to_string(programs().join(name).with_extension("p4")).unwrap();
         let mut counted = Counted::new(name, &source, Standard::P4_16, &entries);
@@ -52,7 +55,7 @@ fn compare() -> Result<(), Failed> {
             entries.lines().count(),
             bound / taken
         );
-        if bound + NOISE < taken || bound > MOST * taken + NOISE {
+        if bound + NOISE < taken || bound > most * taken + NOISE {
             wrong.push(format!("{name}: the bound is {bound}, {taken} are taken"));
         }
     }
