@@ -148,7 +148,7 @@ impl<'g> Follow<'g> {
     /// What is held where each block starts; none: nothing leads there.
     fn starts(&self) -> Vec<Option<Vec<Value>>> {
         let blocks = &self.graph.blocks;
-        let Flowing { order, place, predecessors, .. } = Flowing::new(blocks);
+        let Flowing { order, place, predecessors, .. } = &self.graph.flowing;
         // What has a name of its own at the start of a loop.
         let mut own: FxHashSet<(BlockNumber, usize)> = FxHashSet::default();
         for round in 0.. {
@@ -305,7 +305,7 @@ mod tests {
             })
             .collect();
         let loop_of = vec![None; blocks.len()];
-        Graph { blocks, loops: Vec::new(), loop_of }
+        Graph { flowing: Flowing::new(&blocks), blocks, loops: Vec::new(), loop_of }
     }
 
     /// The names and first bytes of what is touched.

@@ -47,20 +47,13 @@ impl Contract {
 
 /// The contract of what is called; none: there is none.
 pub(crate) fn contract(callee: &Callee, program: &Program, knowledge: &Knowledge) -> Option<Contract> {
-    let (found, engine) = match callee {
-        Callee::Helper { name, known } => (helpers::helper(name, known, program, knowledge)?, ""),
+    let found = match callee {
+        Callee::Helper { name, known } => helpers::helper(name, known, program, knowledge)?,
         Callee::Lookup(table) => {
-            let one = lookups::lookup(program, knowledge, *table)?.alone + code::of_group(program, *table);
-            let found = Contract { once: one, alone: one, ..Contract::default() };
-            (found, knowledge.tables[*table].lookup.engine)
+            let one = lookups::lookup(program, knowledge, *table)?.alone;
+            Contract { once: one, alone: one, ..Contract::default() }
         }
-        Callee::LookupOfAll(table) => {
-            let mut found = lookups::lookup(program, knowledge, *table)?;
-            let of_group = code::of_group(program, *table);
-            found.once += of_group;
-            found.alone += of_group;
-            (found, knowledge.tables[*table].lookup.engine)
-        }
+        Callee::LookupOfAll(table) => lookups::lookup(program, knowledge, *table)?,
     };
-    Some(code::with_code(found, callee, engine))
+    Some(code::with_code(found, callee, program, knowledge))
 }

@@ -35,6 +35,7 @@ pub(crate) struct Graph {
     pub(crate) loops: Vec<Loop>,
     /// The innermost loop of each block.
     pub(crate) loop_of: Vec<Option<usize>>,
+    pub(crate) flowing: Flowing,
 }
 
 /// A loop with one entry.
@@ -72,13 +73,14 @@ impl Graph {
                 successors.iter().filter_map(|at| numbers.get(at).copied()).collect();
             blocks.push(Block { instructions: own, successors: successors.into_iter().collect() });
         }
-        let loops = find_loops(code, &blocks)?;
+        let flowing = Flowing::new(&blocks);
+        let loops = find_loops(code, &blocks, &flowing)?;
         let mut loop_of = vec![None; blocks.len()];
         // Larger ones first, so that the innermost one stays.
         for (number, found) in loops.iter().enumerate() {
             found.blocks.iter().for_each(|block| loop_of[*block] = Some(number));
         }
-        Ok(Graph { blocks, loops, loop_of })
+        Ok(Graph { blocks, loops, loop_of, flowing })
     }
 
     /// What it costs to go from a block to another one: a line of code, unless that starts in the last line of the first.
@@ -176,6 +178,7 @@ fn jump_table(code: &MachineCode, instruction: &Instruction) -> Result<Vec<u32>,
 }
 
 /// The order in which control comes to blocks.
+#[derive(Debug)]
 pub(crate) struct Flowing {
     /// The blocks in reverse postorder: only paths back lead to an earlier one.
     pub(crate) order: Vec<BlockNumber>,
@@ -240,9 +243,8 @@ impl Flowing {
 }
 
 /// The loops, each before those inside it.
-fn find_loops(code: &MachineCode, blocks: &[Block]) -> Result<Vec<Loop>, NoBound> {
-    let flowing = Flowing::new(blocks);
-    let Flowing { place, predecessors, .. } = &flowing;
+fn find_loops(code: &MachineCode, blocks: &[Block], flowing: &Flowing) -> Result<Vec<Loop>, NoBound> {
+    let Flowing { place, predecessors, .. } = flowing;
     let mut loops: BTreeMap<BlockNumber, BTreeSet<BlockNumber>> = BTreeMap::new();
     for (from, block) in blocks.iter().enumerate() {
         for to in block.successors.iter().copied().filter(|to| place[*to] <= place[from]) {
@@ -278,7 +280,7 @@ pub(crate) fn describe(code: &MachineCode, at: u32) -> String {
 }
 
 /// The blocks in reverse postorder from the first one.
-pub(crate) fn reverse_postorder(blocks: &[Block]) -> Vec<BlockNumber> {
+fn reverse_postorder(blocks: &[Block]) -> Vec<BlockNumber> {
     let (mut order, mut seen) = (Vec::with_capacity(blocks.len()), vec![false; blocks.len()]);
     let mut stack = vec![(0, 0)];
     seen[0] = true;

@@ -47,7 +47,7 @@ pub use search::Frame;
 pub use story::Step;
 
 use contracts::contract;
-use machine::{Batch, Machine};
+use machine::{Batch, Blocks, Machine};
 use millrace_midend::Start;
 use millrace_midend::machine::{Callee, Does, MachineCode};
 use millrace_pipeline::Program;
@@ -87,12 +87,13 @@ pub fn analyse(
     // The code of a batch counts once and whole: its packets may take all paths. That of one packet is the code of its path.
     let ps = calibration.map(|calibration| |cost: Cost| calibration.ps(cost));
     let ps_of_batch = calibration.map(|calibration| |cost: Cost| calibration.ps(cost.without_code()));
+    let blocks = Blocks::new(code)?;
     let dearest = |batch| -> Result<(Machine<'_>, Dearest), NoBound> {
         let time: Option<&dyn Fn(Cost) -> u64> = match batch {
             Batch::OfOne => ps.as_ref().map(|ps| ps as _),
             Batch::OfMany => ps_of_batch.as_ref().map(|ps| ps as _),
         };
-        let machine = Machine::new(program, code, knowledge, batch)?;
+        let machine = Machine::new(program, code, &blocks, knowledge, batch)?;
         let dearest = Dearest {
             instructions: search(&machine, &|cost| cost.instructions)?,
             own: search(&machine, &|cost| cost.own)?,

@@ -7,7 +7,7 @@ use crate::copies::most_copies;
 use crate::cost::Cost;
 use crate::decode::Flow;
 use crate::error::NoBound;
-use crate::graph::{BlockNumber, Graph, Loop, describe, does, mark, reverse_postorder};
+use crate::graph::{BlockNumber, Flowing, Graph, Loop, describe, does, mark};
 use crate::knowledge::Knowledge;
 use crate::touched::{self, Lines};
 use millrace_midend::machine::{Callee, Does, MachineCode};
@@ -17,10 +17,24 @@ use millrace_pipeline::{Program, TableId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
+/// The blocks of some code, for batches of any number.
+pub(crate) struct Blocks {
+    graph: Graph,
+    /// What each costs without what it calls.
+    costs: Vec<Cost>,
+}
+
+impl Blocks {
+    pub(crate) fn new(code: &MachineCode) -> Result<Blocks, NoBound> {
+        let graph = Graph::new(code)?;
+        Ok(Blocks { costs: own_costs(&graph, code), graph })
+    }
+}
+
 /// The code of a plan, ready to be searched.
 pub(crate) struct Machine<'a> {
     pub(crate) code: &'a MachineCode,
-    pub(crate) graph: Graph,
+    pub(crate) graph: &'a Graph,
     /// What each block costs each time, with what it calls.
     pub(crate) costs: Vec<Cost>,
     /// The nodes that the instructions of a block are of which stay in the code of their node, in order; none twice in a row.
@@ -56,14 +70,15 @@ impl<'a> Machine<'a> {
     pub(crate) fn new(
         program: &'a Program,
         code: &'a MachineCode,
+        blocks: &'a Blocks,
         knowledge: &Knowledge,
         batch: Batch,
     ) -> Result<Machine<'a>, NoBound> {
-        let graph = Graph::new(code)?;
+        let graph = &blocks.graph;
         let count = graph.blocks.len();
         let mut machine = Machine {
             code,
-            costs: own_costs(&graph, code),
+            costs: blocks.costs.clone(),
             marks: vec![Vec::new(); count],
             loud: EntitySet::new(),
             headers: BTreeMap::new(),
@@ -138,10 +153,10 @@ impl<'a> Machine<'a> {
     ///
     /// A loop over copies may have others in it, where some copies pass code of their own; what counts is the outermost one.
     fn cut_loops(&mut self, knowledge: &Knowledge) -> Result<(), NoBound> {
-        let loops = self.graph.loops.clone();
+        let loops = &self.graph.loops;
         // Inner ones first: what they cost belongs to the loop around them.
         for (number, found) in loops.iter().enumerate().rev() {
-            let marks = does(self.code, &self.graph, number);
+            let marks = does(self.code, self.graph, number);
             let phase = marks.iter().find_map(|does| match does {
                 Does::NextPacket(phase) => Some(*phase),
                 _ => None,
@@ -227,10 +242,9 @@ impl<'a> Machine<'a> {
 
     /// The most that a way from one block through some of them costs, in each regard alone.
     fn longest(&self, among: &[BlockNumber], from: BlockNumber) -> Cost {
-        let order: Vec<BlockNumber> =
-            reverse_postorder(&self.graph.blocks).into_iter().filter(|block| among.contains(block)).collect();
+        let order = self.graph.flowing.order.iter().rev().filter(|block| among.contains(block));
         let mut best: FxHashMap<BlockNumber, Cost> = FxHashMap::default();
-        for block in order.iter().rev() {
+        for block in order {
             let mut after = Cost::default();
             for to in &self.successors[*block] {
                 let edge = self.graph.edge(*block, *to);
@@ -268,9 +282,7 @@ impl<'a> Machine<'a> {
     /// there is no such way.
     fn outside(&self, from: &[BlockNumber], to: Option<BlockNumber>) -> Option<Cost> {
         let blocks = &self.graph.blocks;
-        let order = reverse_postorder(blocks);
-        let mut place = vec![0; blocks.len()];
-        order.iter().enumerate().for_each(|(at, block)| place[*block] = at);
+        let Flowing { order, place, .. } = &self.graph.flowing;
         let mut best: Vec<Option<Cost>> = vec![None; blocks.len()];
         for block in order.iter().rev().copied() {
             best[block] = if Some(block) == to {
@@ -299,9 +311,7 @@ impl<'a> Machine<'a> {
     fn of_batch(&self) -> Result<Cost, NoBound> {
         let blocks = &self.graph.blocks;
         // Paths out of loops count, paths back do not: in reverse postorder they lead to an earlier block.
-        let order = reverse_postorder(blocks);
-        let mut place = vec![0; blocks.len()];
-        order.iter().enumerate().for_each(|(at, block)| place[*block] = at);
+        let Flowing { order, place, .. } = &self.graph.flowing;
         let mut best = vec![Cost::default(); blocks.len()];
         for block in order.iter().rev() {
             let mut after = Cost::default();

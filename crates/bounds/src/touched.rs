@@ -14,7 +14,7 @@
 
 use crate::addresses::{Addresses, Base, Name, Span, Touch};
 use crate::cost::LINE;
-use crate::graph::{BlockNumber, Flowing, Graph};
+use crate::graph::{BlockNumber, Graph};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -39,16 +39,15 @@ pub(crate) fn lines(graph: &Graph, addresses: &Addresses) -> Vec<Lines> {
     for touch in &addresses.touches {
         of_base.entry(touch.base).or_default().push(touch);
     }
-    let flowing = Flowing::new(&graph.blocks);
     let mut steps = 0;
     for (base, touches) in of_base {
         let renewed: Vec<Renewed> = names(base).filter_map(|name| renewed(name, addresses)).collect();
         for piece in pieces(touches) {
-            let piece = Piece { touches: &piece, renewed: &renewed, flowing: &flowing, graph };
+            let piece = Piece { touches: &piece, renewed: &renewed, graph };
             let own = piece.block_by_block(&mut steps);
             let at_once = of_new(hull(piece.touches));
             let counts = own.iter().map(|(block, Adds { count, .. })| (*block, *count)).collect();
-            if flowing.longest(&counts) > at_once {
+            if graph.flowing.longest(&counts) > at_once {
                 let (block, level, waits) = piece.at_once();
                 lines[block].count += at_once;
                 lines[block].waits += waits;
@@ -176,7 +175,6 @@ impl Touched {
 struct Piece<'t> {
     touches: &'t [&'t Touch],
     renewed: &'t [Renewed],
-    flowing: &'t Flowing,
     graph: &'t Graph,
 }
 
@@ -236,7 +234,7 @@ impl Piece<'_> {
     /// waited for, of one after the other.
     fn at_once(&self) -> (BlockNumber, Option<u32>, u64) {
         let all = self.touches.iter().map(|touch| touch.block);
-        let block = self.flowing.common_dominator(all);
+        let block = self.graph.flowing.common_dominator(all);
         let mut levels: FxHashMap<BlockNumber, BTreeSet<u32>> = FxHashMap::default();
         for touch in self.touches {
             levels.entry(touch.block).or_default().insert(touch.level);
@@ -254,7 +252,7 @@ impl Piece<'_> {
             levels.into_iter().map(|(block, levels)| (block, levels.len() as u64)).collect();
         let later = match counts.keys().any(is_turned) {
             true => counts.values().sum(),
-            false => self.flowing.longest(&counts),
+            false => self.graph.flowing.longest(&counts),
         };
         let later = later + here.len() as u64;
         (block, first, whole.more_than(&own).min(later))
@@ -283,7 +281,7 @@ impl Piece<'_> {
         does: &FxHashMap<BlockNumber, Does>,
         steps: &mut usize,
     ) -> FxHashMap<BlockNumber, Touched> {
-        let flowing = self.flowing;
+        let flowing = &self.graph.flowing;
         let mut ends: Vec<Option<Touched>> = vec![None; flowing.order.len()];
         let mut starts = FxHashMap::default();
         let mut changed = true;
@@ -320,13 +318,14 @@ impl Piece<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::Block;
+    use crate::graph::{Block, Flowing};
 
     /// Blocks by where they lead.
     fn graph(successors: &[&[BlockNumber]]) -> Graph {
         let block = |to: &&[BlockNumber]| Block { instructions: Vec::new(), successors: to.to_vec() };
         let loop_of = vec![None; successors.len()];
-        Graph { blocks: successors.iter().map(block).collect(), loops: Vec::new(), loop_of }
+        let blocks: Vec<Block> = successors.iter().map(block).collect();
+        Graph { flowing: Flowing::new(&blocks), blocks, loops: Vec::new(), loop_of }
     }
 
     const DIAMOND: [&[BlockNumber]; 4] = [&[1, 2], &[3], &[3], &[]];

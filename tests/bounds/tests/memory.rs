@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 /// How far the bound may be above what is measured.
 const MOST: f64 = 1.1;
-/// The same of exact tables of a few MB. They have room for overflow lines, a quarter of the others, as hashes are drawn at random; where the
-/// system gives small pages, what of it was never used takes no memory, and where it gives huge ones all of it does.
-const MOST_OF_OVERFLOW: f64 = 1.2;
+/// How often a program is loaded until the bound is that close. Exact tables draw their hashes at random, and with these their room for
+/// overflow lines, whose pages take no memory as long as nothing is in them: some draws are farther away. None may be below.
+const DRAWS: usize = 3;
 /// What the measurement itself may be wrong by: pages that other things are in, too.
 const NOISE: f64 = 256.0 * 1024.0;
 
@@ -34,32 +34,44 @@ fn main() -> ExitCode {
 fn compare() -> Result<(), Failed> {
     let mut wrong = Vec::new();
     let many = if cfg!(debug_assertions) { 300_000 } else { 1_000_000 };
-    for (name, entries, most) in [
-        ("router", router(100_000), MOST),
-        ("router", router(many), MOST),
-        ("afdx", afdx(4096), MOST),
-        ("afdx", afdx(65_536), MOST),
-        ("l2_switch", l2_switch(65_536), MOST_OF_OVERFLOW),
-        ("firewall", firewall(4000), MOST),
+    for (name, entries) in [
+        ("router", router(100_000)),
+        ("router", router(many)),
+        ("afdx", afdx(4096)),
+        ("afdx", afdx(65_536)),
+        ("l2_switch", l2_switch(65_536)),
+        ("firewall", firewall(4000)),
     ] {
-        let source = read_to_string(programs().join(name).with_extension("p4")).unwrap();
-        let mut counted = Counted::new(name, &source, Standard::P4_16, &entries);
-        let empty = State::new(Arc::clone(counted.switch.program())).unwrap();
-        use_all(counted.switch.state_mut());
-        let bound = Knowledge::of(counted.switch.state()).memory() as f64;
-        let before = pieces() + mapped();
-        drop(std::mem::replace(counted.switch.state_mut(), empty));
-        let taken = before - pieces() - mapped();
-        eprintln!(
-            "{name:10} {:>8} lines {bound:>10} bytes, {taken:>10} taken: {:.3}",
-            entries.lines().count(),
-            bound / taken
-        );
-        if bound + NOISE < taken || bound > most * taken + NOISE {
-            wrong.push(format!("{name}: the bound is {bound}, {taken} are taken"));
+        for draw in 1..=DRAWS {
+            let (bound, taken) = measure(name, &entries);
+            let (is_below, is_close) = (bound + NOISE < taken, bound <= MOST * taken + NOISE);
+            if is_below || !is_close && draw == DRAWS {
+                wrong.push(format!("{name}: the bound is {bound}, {taken} are taken"));
+            }
+            if is_below || is_close {
+                break;
+            }
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// The bound of a program with these entries, and what it takes.
+fn measure(name: &str, entries: &str) -> (f64, f64) {
+    let source = read_to_string(programs().join(name).with_extension("p4")).unwrap();
+    let mut counted = Counted::new(name, &source, Standard::P4_16, entries);
+    let empty = State::new(Arc::clone(counted.switch.program())).unwrap();
+    use_all(counted.switch.state_mut());
+    let bound = Knowledge::of(counted.switch.state()).memory() as f64;
+    let before = pieces() + mapped();
+    drop(std::mem::replace(counted.switch.state_mut(), empty));
+    let taken = before - pieces() - mapped();
+    eprintln!(
+        "{name:10} {:>8} lines {bound:>10} bytes, {taken:>10} taken: {:.3}",
+        entries.lines().count(),
+        bound / taken
+    );
+    (bound, taken)
 }
 
 /// Packets use each counter, meter and register, and the counter and the meter of each entry.

@@ -4,51 +4,48 @@
 //! switch, so each figure is a quarter above the largest count of two builds, and by two lines at least.
 
 use super::Contract;
+use super::helpers::IN_PLACE;
 use crate::cost::Cost;
+use crate::knowledge::Knowledge;
 use millrace_midend::machine::Callee;
 use millrace_pipeline::Program;
 
 /// Lines that a jump leads to, and lines after the one before.
 type Lines = (u64, u64);
 
-/// Numbers of at most so many bits are kept without memory of their own.
-const IN_PLACE: u64 = 128;
-
 /// A contract with the lines of code of a call.
-pub(super) fn with_code(contract: Contract, callee: &Callee, engine: &str) -> Contract {
-    let Contract { mut once, mut alone, .. } = contract;
-    match callee {
+pub(super) fn with_code(
+    contract: Contract,
+    callee: &Callee,
+    program: &Program,
+    knowledge: &Knowledge,
+) -> Contract {
+    let (once, alone) = match callee {
         Callee::Helper { name, known } => {
-            let known = |at: usize| known.get(at).copied().flatten();
-            let lines = of(helper(name, known, contract.allocates));
-            once += lines;
-            alone += lines;
+            let lines = of(helper(name, |at| known.get(at).copied().flatten(), contract.allocates));
+            (lines, lines)
         }
-        Callee::Lookup(_) => {
-            let lines = of(lookup(engine, false));
-            once += lines;
-            alone += lines;
+        Callee::Lookup(table) | Callee::LookupOfAll(table) => {
+            let is_of_all = matches!(callee, Callee::LookupOfAll(_));
+            let engine = knowledge.tables[*table].lookup.engine;
+            // What the members of a group are chosen with comes after the lookup.
+            let of_group = if program.tables[*table].profile.is_some() { OF_GROUP } else { (0, 0) };
+            let [once, alone] = [is_of_all, false].map(|is_of_all| of(lookup(engine, is_of_all)));
+            (once + of(of_group), alone + of(of_group))
         }
-        Callee::LookupOfAll(_) => {
-            once += of(lookup(engine, true));
-            alone += of(lookup(engine, false));
-        }
-    }
-    Contract { once, alone, ..contract }
+    };
+    Contract { once: contract.once + once, alone: contract.alone + alone, ..contract }
 }
 
-/// What the members of a group are chosen with comes after the lookup.
-pub(super) fn of_group(program: &Program, table: millrace_pipeline::TableId) -> Cost {
-    let has_groups = program.tables[table].profile.is_some();
-    if has_groups { of((12, 20)) } else { Cost::default() }
-}
+/// To choose the member of a group.
+const OF_GROUP: Lines = (12, 20);
 
 fn of((jumps, follows): Lines) -> Cost {
     Cost::of_code(jumps, follows)
 }
 
-fn lookup(engine: &str, is_of_many: bool) -> Lines {
-    match (engine, is_of_many) {
+fn lookup(engine: &str, is_of_all: bool) -> Lines {
+    match (engine, is_of_all) {
         ("acl", false) => (36, 88),
         ("acl", true) => (38, 96),
         (_, false) => (18, 30),

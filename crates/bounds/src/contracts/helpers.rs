@@ -11,7 +11,7 @@ use millrace_pipeline::*;
 /// Most bytes that a helper is given whose number is not known where it is called.
 const MOST_BYTES: u64 = MAX_PAYLOAD as u64;
 /// Numbers of one or two limbs are kept without memory of their own.
-const IN_PLACE: u64 = 128;
+pub(super) const IN_PLACE: u64 = 128;
 
 pub(super) fn helper(
     name: &str,
